@@ -43,9 +43,8 @@ use crate::inline::{
     Ground, Heed, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
     find, has_filters, namespace, settle_me,
 };
-use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, choose_backend, fits_into_kernel, system};
-use crate::testbed::Cable;
+use crate::testbed::{Cable, Plug};
 
 /// How long draining the packets inside may take at the end.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -187,9 +186,7 @@ fn open_ends(
     for ((port, end), far) in scenario.ports().iter().zip(detour.ends()).zip(detour.far_ends()) {
         let end = laying.open(detour.wire(), end, PacketSocketOptions::default())?;
         let far = FarEnd::of(&end, namespace, far)?;
-        let neighbours = NeighborProxy::transparent();
-        let laid = laying.began();
-        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
+        cables.push(Cable::of_one(Plug::transparent(&port.name), end, laying.began(), far));
     }
     Ok(cables)
 }

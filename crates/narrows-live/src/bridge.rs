@@ -29,9 +29,8 @@ use crate::inline::{
     Ground, Heed, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
     find, has_filters, namespace, settle_me,
 };
-use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, system};
-use crate::testbed::Cable;
+use crate::testbed::{Cable, Plug};
 
 /// What to bridge.
 #[derive(Debug)]
@@ -76,9 +75,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineO
     for (port, interface) in scenario.ports().iter().zip(&found) {
         let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
         let end = laying.open(&namespace, &interface.name, sockets).map_err(InlineError::from)?;
-        let neighbours = NeighborProxy::transparent();
-        let laid = laying.began();
-        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far: None, stations: None });
+        cables.push(Cable::of_one(Plug::transparent(&port.name), end, laying.began(), None));
     }
     let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
     let ground = Ground { signals, control, watch, info, gateway: None, agreement: None };

@@ -20,6 +20,7 @@ mod feeds;
 mod gateway;
 pub(crate) mod inspection;
 mod intake;
+mod lines;
 pub(crate) mod orders;
 pub(crate) mod pace;
 mod poll_set;
@@ -33,7 +34,7 @@ mod tests;
 mod traffic;
 mod trains;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::{io, sync};
 
@@ -49,17 +50,16 @@ use narrows_io::wait::wait;
 use narrows_report::Meter;
 use narrows_traffic::{SourceError, Sources};
 
-use self::arrivals::Arrivals;
 use self::changes::Changes;
 use self::inspection::Inspection;
 use self::intake::Intake;
+use self::lines::{Lines, Plugged};
 use self::orders::{Inbox, Order};
 use self::pace::{Off, Pace, PaceError, Rest, Wait};
 use self::poll_set::PollSet;
 use self::rivals::Rivals;
 use self::share::Share;
 use self::traffic::Traffic;
-use self::trains::Trains;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
@@ -98,6 +98,8 @@ struct Input {
 
 /// A packet to be sent.
 struct Outgoing {
+    /// The port that it leaves by.
+    port: PortId,
     /// When it was scheduled to leave, and where it came from; `None` for replies of our own.
     passage: Option<Passage>,
     frame: Frame,
@@ -118,18 +120,11 @@ impl AsMut<Frame> for Outgoing {
 struct Port {
     id: PortId,
     /// Where its frames come from and go to; `None` at a router, which has no cable.
-    cable: Option<Cable>,
-    outgoing: Vec<Outgoing>,
+    plugged: Option<Plugged>,
     /// Frames handled here instead of crossing the network: ARP/ND and the like.
     answered: u64,
-    /// Arrival times of its frames.
-    arrivals: Arrivals,
-    ring_drops: u64,
     /// Verdicts that a link inside the kernel has not reached yet.
     ahead_of_kernel: Ahead,
-    trains: Trains,
-    /// Frames that the interface dropped after accepting them.
-    refused: u64,
 }
 
 /// An error of a packet thread, or around it.
@@ -173,8 +168,7 @@ pub(crate) struct DataLoop {
     /// Answers to senders whose packets rules rejected.
     rejections: u64,
     ports: Vec<Port>,
-    /// Ports with frames to send, by index.
-    sending: Vec<u16>,
+    lines: Lines,
     /// Whether some interface did not accept all frames.
     is_stuck: bool,
     poll_set: PollSet,
@@ -240,31 +234,16 @@ impl DataLoop {
         share: Share,
         inbox: Inbox,
     ) -> Self {
-        let mut cables: BTreeMap<String, Cable> =
-            cables.into_iter().map(|cable| (cable.name.clone(), cable)).collect();
-        let port = |id| {
-            let cable = cables.remove(engine.port_name(id));
-            let opened = cable.as_ref().map_or_else(|| clock.reading(Time::ZERO), |cable| cable.laid);
-            Port {
-                id,
-                cable,
-                outgoing: Vec::new(),
-                answered: 0,
-                arrivals: Arrivals::since(opened),
-                ring_drops: 0,
-                ahead_of_kernel: Ahead::default(),
-                trains: Trains::default(),
-                refused: 0,
-            }
-        };
+        let port = |id| Port { id, plugged: None, answered: 0, ahead_of_kernel: Ahead::default() };
         // The n-th port has number n.
-        let ports: Vec<Port> = engine.ports().map(port).collect();
+        let mut ports: Vec<Port> = engine.ports().map(port).collect();
+        let lines = Lines::plug(cables, &mut ports, |name| engine.port(name));
         Self {
             clock,
             meter: Meter::new(ports.len()),
-            poll_set: PollSet::new(&ports),
+            poll_set: PollSet::new(&lines),
             ports,
-            sending: Vec::new(),
+            lines,
             is_stuck: false,
             exchange: None,
             routers,
@@ -445,6 +424,6 @@ impl DataLoop {
 
 impl Drop for DataLoop {
     fn drop(&mut self) {
-        testbed::close(self.ports.drain(..).filter_map(|port| port.cable).collect());
+        testbed::close(self.lines.take_ends());
     }
 }

@@ -133,8 +133,8 @@ impl Director {
         let inspector = Inspector::new(ElementNames::of(&engine), scenario);
         let ports = engine.ports().map(|port| engine.port_name(port).to_owned()).collect();
         let (parts, mut sizes) = (engine.parts(), vec![0; engine.parts().count()]);
-        let port_of = |cable: &Cable| engine.port(&cable.name);
-        cables.iter().filter_map(port_of).for_each(|port| sizes[parts.of_port(port)] += 1);
+        let plugs = cables.iter().flat_map(|cable| &cable.plugs);
+        plugs.filter_map(|plug| engine.port(&plug.port)).for_each(|port| sizes[parts.of_port(port)] += 1);
         // A timeline that counts from the first packet needs to know the first packet of the whole network.
         let most = if plan.awaits_first_packet() { Some(1) } else { threads.most };
         let shares = Share::among(parts, &sizes, &Threads { most, ..threads.clone() })?;
@@ -147,7 +147,8 @@ impl Director {
                 None => Engine::new(scenario.network())?,
             };
             let is_its = |cable: &mut Cable| {
-                own.port(&cable.name).is_some_and(|port: PortId| share.has(narrows_report::Place::Port(port)))
+                let port = cable.plugs.first().and_then(|plug| own.port(&plug.port));
+                port.is_some_and(|port: PortId| share.has(narrows_report::Place::Port(port)))
             };
             let its = cables.extract_if(.., is_its).collect();
             let routers = routers.clone();

@@ -42,10 +42,9 @@ use crate::inline::{
     namespace, settle_me,
 };
 use crate::load::Load;
-use crate::neighbor_proxy::NeighborProxy;
 use crate::run::{RunError, SETTINGS, system};
 use crate::sniffer::Sniffer;
-use crate::testbed::Cable;
+use crate::testbed::{Cable, Plug};
 
 pub use crate::gateway::translation::Rebinding;
 pub use narrows_frame::nat::Rebind;
@@ -167,9 +166,7 @@ fn cables(
             ..PacketSocketOptions::default()
         };
         let end = laying.open(namespace, &interface.name, sockets)?;
-        let neighbours = NeighborProxy::transparent();
-        let laid = laying.began();
-        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far: None, stations: None });
+        cables.push(Cable::of_one(Plug::transparent(&port.name), end, laying.began(), None));
     }
     Ok(cables)
 }

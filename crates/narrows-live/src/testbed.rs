@@ -160,21 +160,42 @@ pub struct Peer {
     pub addresses: Vec<IpPrefix>,
 }
 
-/// Our end of a cable.
+/// A cable: our end of it, and the ports of the engine there.
 #[derive(Debug)]
 pub struct Cable {
-    /// The engine's port.
-    pub name: String,
-    /// The source and destination of its packets.
+    /// The source and destination of its frames.
     pub end: CableEnd,
     /// The time before it was opened: everything received from it is later.
     pub laid: MonotonicTime,
+    /// The interface at its other end, if it may drop frames on the way to us.
+    pub far: Option<FarEnd>,
+    /// The ports.
+    pub plugs: Vec<Plug>,
+}
+
+impl Cable {
+    /// A cable with one port.
+    pub fn of_one(port: Plug, end: CableEnd, laid: MonotonicTime, far: Option<FarEnd>) -> Self {
+        Self { end, laid, far, plugs: vec![port] }
+    }
+}
+
+/// A port of the engine at a cable.
+#[derive(Debug)]
+pub struct Plug {
+    /// Its name.
+    pub port: String,
     /// The hosts whose addresses are resolved here, and the answers.
     pub neighbours: NeighborProxy,
-    /// The host's interface, if it may drop frames on the way to us.
-    pub far: Option<FarEnd>,
     /// The link addresses of frames that leave here from a router: the router's and the host's.
     pub stations: Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)>,
+}
+
+impl Plug {
+    /// A port at which every frame crosses the network.
+    pub fn transparent(port: &str) -> Self {
+        Self { port: port.to_owned(), neighbours: NeighborProxy::transparent(), stations: None }
+    }
 }
 
 /// The number of cable ends closed in parallel.
@@ -182,11 +203,11 @@ const CLOSERS: usize = 64;
 
 /// Closes ends of cables. For each the kernel waits some milliseconds until nobody can be using it any more
 /// (`synchronize_net` in `packet_release`), but only once for all that are being closed at the same time.
-pub(crate) fn close(mut cables: Vec<Cable>) {
-    let each = cables.len().div_ceil(CLOSERS).max(1);
+pub(crate) fn close(mut ends: Vec<CableEnd>) {
+    let each = ends.len().div_ceil(CLOSERS).max(1);
     thread::scope(|scope| {
-        while !cables.is_empty() {
-            let some = cables.split_off(cables.len().saturating_sub(each));
+        while !ends.is_empty() {
+            let some = ends.split_off(ends.len().saturating_sub(each));
             // If no thread can be started, they are closed here.
             let _ = thread::Builder::new().spawn_scoped(scope, move || drop(some));
         }

@@ -8,8 +8,7 @@ use narrows_io::tunnel::{Tunnel, TunnelError};
 use narrows_scenario::tunnel_port;
 
 use crate::director::LoopError;
-use crate::neighbor_proxy::NeighborProxy;
-use crate::testbed::Cable;
+use crate::testbed::{Cable, Plug};
 
 /// A tunnel to open: the continuation of one link on another machine.
 #[derive(Debug)]
@@ -31,12 +30,6 @@ pub(crate) fn open(plans: &[TunnelPlan]) -> Result<Vec<Cable>, LoopError> {
 
 fn open_one(plan: &TunnelPlan) -> Result<Cable, TunnelError> {
     let tunnel = Tunnel::open(&plan.socket, plan.peer, plan.identifier)?;
-    Ok(Cable {
-        name: tunnel_port(&plan.link),
-        end: CableEnd::Tunnel(Box::new(tunnel)),
-        laid: clock_monotonic(),
-        neighbours: NeighborProxy::transparent(),
-        far: None,
-        stations: None,
-    })
+    let plug = Plug::transparent(&tunnel_port(&plan.link));
+    Ok(Cable::of_one(plug, CableEnd::Tunnel(Box::new(tunnel)), clock_monotonic(), None))
 }

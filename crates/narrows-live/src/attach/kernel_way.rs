@@ -13,9 +13,8 @@ use narrows_kernel::{KernelLinks, qdisc_name};
 use narrows_scenario::Scenario;
 
 use crate::inline::InlineError;
-use crate::neighbor_proxy::NeighborProxy;
 use crate::run::RunError;
-use crate::testbed::{Cable, TestbedError};
+use crate::testbed::{Cable, Plug, TestbedError};
 
 /// What carries the packets. With its end nothing crosses, and the kernel frees what is inside.
 #[derive(Debug)]
@@ -51,13 +50,9 @@ impl KernelWay {
             put.map_err(InlineError::from)?;
         }
         splice.join(links.change()).map_err(InlineError::from)?;
-        let cable = |(port, end): (&narrows_scenario::Port, _)| Cable {
-            name: port.name.clone(),
-            end: CableEnd::Kernel(Box::new(end)),
-            laid,
-            neighbours: NeighborProxy::transparent(),
-            far: None,
-            stations: None,
+        let cable = |(port, end): (&narrows_scenario::Port, _)| {
+            let plug = Plug::transparent(&port.name);
+            Cable::of_one(plug, CableEnd::Kernel(Box::new(end)), laid, None)
         };
         let cables = scenario.ports().iter().zip(links.take_ends()).map(cable).collect();
         let dropped = dropped(&splice, detour).map_err(InlineError::from)?;

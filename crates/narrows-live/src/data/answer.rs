@@ -115,14 +115,13 @@ impl DataLoop {
 
     /// The host behind the link tells the sender, at once: there is no router on the path that could.
     fn answer_at(&mut self, port: PortId, notice: Notice, frame: &[u8]) -> bool {
-        let port = &mut self.ports[usize::from(port.index())];
+        let port = &self.ports[usize::from(port.index())];
+        let plugged = port.plugged.as_ref();
         let is_told =
-            port.cable.as_ref().is_some_and(|cable| cable.neighbours.tell(frame, notice, &mut self.made));
+            plugged.is_some_and(|plugged| plugged.plug.neighbours.tell(frame, notice, &mut self.made));
         if is_told {
-            if port.outgoing.is_empty() {
-                self.sending.push(port.id.index());
-            }
-            port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
+            let frame = self.frames.frame(&self.made);
+            self.lines.let_out(port, Outgoing { port: port.id, passage: None, frame });
         }
         is_told
     }

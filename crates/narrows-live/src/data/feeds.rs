@@ -35,11 +35,11 @@ impl DataLoop {
         let Some(agreement) = &self.in_kernel else {
             return feeds.receive(&self.clock, &self.engine, watermark);
         };
-        let (clock, engine, ports) = (self.clock, &self.engine, &mut self.ports);
+        let (clock, engine, ports, lines) = (self.clock, &self.engine, &self.ports, &mut self.lines);
         feeds.receive_each(&clock, engine, watermark, |batch| {
             let port = agreement.port_of(engine.view(batch.link).name());
-            let cable = port.and_then(|port| ports[port].cable.as_mut());
-            if let Some(end) = cable.and_then(|cable| cable.end.kernel_end_mut()) {
+            let plugged = port.and_then(|port| ports[port].plugged.as_ref());
+            if let Some(end) = plugged.and_then(|plugged| lines[plugged.line].end.kernel_end_mut()) {
                 agreement.feed(batch, end, &clock);
             }
         });

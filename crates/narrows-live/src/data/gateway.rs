@@ -51,9 +51,10 @@ impl Leaving {
 }
 
 impl DataLoop {
-    /// Decides about the frames received at a port. Returns the instant of the last one.
-    pub(super) fn route_in(&mut self, at: usize) -> Time {
+    /// Decides about the frames received at a line. Returns the instant of the last one.
+    pub(super) fn route_in(&mut self, line: usize) -> Time {
         let now = self.clock.now();
+        let at = usize::from(self.lines[line].port.index());
         let Some(mut gateway) = self.gateway.take() else { return now };
         let mut all = std::mem::take(&mut self.received);
         let mut last = now;
@@ -62,7 +63,7 @@ impl DataLoop {
                 // Translation changes what an incomplete checksum covers.
                 received.frame.finish();
             }
-            last = self.arrival(at, &received, now);
+            last = self.arrival(line, &received, now);
             match gateway.arrived(at, last, &mut received.frame) {
                 Arrival::Crosses => self.take_in(last, at, received),
                 Arrival::Waits(next) => {
@@ -108,9 +109,9 @@ impl DataLoop {
         Some(told)
     }
 
-    /// The instant of a frame's arrival.
-    pub(super) fn arrival(&mut self, at: usize, received: &Received, now: Time) -> Time {
-        let arrival = self.ports[at].arrivals.of(received.stamp, now, &self.clock);
+    /// The instant of a frame's arrival at a line.
+    fn arrival(&mut self, line: usize, received: &Received, now: Time) -> Time {
+        let arrival = self.lines[line].arrivals.of(received.stamp, now, &self.clock);
         if arrival.is_implausible {
             self.meter.implausibly_stamped();
         }
@@ -126,11 +127,8 @@ impl DataLoop {
 
     fn send_out(&mut self, gateway: &mut Gateway) {
         for (port, frame) in gateway.outbox() {
-            let port = &mut self.ports[port];
-            if port.outgoing.is_empty() {
-                self.sending.push(port.id.index());
-            }
-            port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&frame) });
+            let (port, frame) = (&self.ports[port], self.frames.frame(&frame));
+            self.lines.let_out(port, Outgoing { port: port.id, passage: None, frame });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Inputs: frames from the ports, handed in in order of their instants, and timeline steps.
+//! Inputs: frames from the lines, handed in in order of their instants, and timeline steps.
 
 use narrows_core::{Duration, Time};
 use narrows_frame::LinkLayer;
@@ -6,35 +6,36 @@ use narrows_frame::parse::{parse_cut, tcp_options};
 use narrows_frame::translate::tell_quoted;
 use narrows_io::packet_socket::ReceiveBatch;
 
+use super::lines::Plugged;
 use super::{DataLoop, Input, LoopError, Outgoing};
 use crate::load::Load;
 use crate::neighbor_proxy::Fate;
 
-/// The maximum number of batches received from one port before the others are served.
+/// The maximum number of batches received from one line before the others are served.
 const BATCHES_A_TURN: usize = 4;
-/// How long a turn reads frames before it checks for orders: many busy ports would take too long.
+/// How long a turn reads frames before it checks for orders: many busy lines would take too long.
 const SLICE: Duration = Duration::from_millis(2);
 
-/// An unfinished pass over the ports.
+/// An unfinished pass over the lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intake {
-    /// The index of the next due port.
+    /// The place of the next among those due.
     next: usize,
-    /// Everything up to this instant has been read from the ports before it, if this is no later than the start of
+    /// Everything up to this instant has been read from those before it, if this is no later than the start of
     /// the pass.
     complete: Time,
 }
 
 impl DataLoop {
-    /// Reads the ports, up to a budget. Returns the instant up to which everything has been read: the engine must not
+    /// Reads the lines, up to a budget. Returns the instant up to which everything has been read: the engine must not
     /// go further, or frames left in a socket would be late. Returns `None` if this takes longer than a
-    /// [slice](SLICE): the remaining ports are read in the next turn. What arrived before `now` is in the sockets by
+    /// [slice](SLICE): the remaining ones are read in the next turn. What arrived before `now` is in the sockets by
     /// now.
     pub(super) fn receive(&mut self, now: Time) -> Result<Option<Time>, LoopError> {
         let mut look = match self.intake.take() {
             Some(intake) => intake,
             None => {
-                self.poll_set.find_due(&self.sending).map_err(LoopError::Wait)?;
+                self.poll_set.find_due(&self.lines.sending).map_err(LoopError::Wait)?;
                 Intake { next: 0, complete: now }
             }
         };
@@ -46,8 +47,8 @@ impl DataLoop {
                 let count = match self.take_exchanged(at) {
                     Some(count) => count,
                     None => {
-                        let Some(cable) = &mut self.ports[at].cable else { break };
-                        cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?
+                        let end = &mut self.lines[at].end;
+                        end.receive(&mut self.batch, &mut self.frames, &mut self.received)?
                     }
                 };
                 self.meter_departures(at);
@@ -55,7 +56,7 @@ impl DataLoop {
                 is_busy = count >= ReceiveBatch::FRAMES;
                 more_from = if is_busy { last } else { Time::NEVER };
                 if !is_busy {
-                    self.ports[at].arrivals.read_until(now, &self.clock);
+                    self.lines[at].arrivals.read_until(now, &self.clock);
                     break;
                 }
             }
@@ -70,13 +71,15 @@ impl DataLoop {
         Ok(Some(look.complete))
     }
 
-    /// Records how late the kernel let packets leave that had entered its link at a port.
+    /// Records how late the kernel let packets leave that had entered its link at a line.
     fn meter_departures(&mut self, at: usize) {
         let Some(agreement) = &self.in_kernel else { return };
         let (clock, meter) = (self.clock, &mut self.meter);
-        let leaves_at = self.ports[agreement.opposite(at)].id;
-        let port = &mut self.ports[at];
-        if let Some(end) = port.cable.as_mut().and_then(|cable| cable.end.kernel_end_mut()) {
+        let line = &mut self.lines[at];
+        let port = usize::from(line.port.index());
+        let leaves_at = self.ports[agreement.opposite(port)].id;
+        let port = &mut self.ports[port];
+        if let Some(end) = line.end.kernel_end_mut() {
             agreement.catch_up(end, &mut port.ahead_of_kernel, &self.clock);
             end.departures(|departure| {
                 let due = clock.instant(departure.due);
@@ -89,23 +92,24 @@ impl DataLoop {
         self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
     }
 
-    /// Separates frames that stay at the port from those that cross the network. Returns the instant of the last one.
+    /// Separates frames of a line that stay at its port from those that cross the network. Returns the instant of the last one.
     fn sort_out(&mut self, at: usize) -> Time {
         if self.gateway.is_some() {
             return self.route_in(at);
         }
         let now = self.clock.now();
-        let port = &mut self.ports[at];
-        let Some(cable) = &port.cable else { return now };
         let mut last = now;
         for received in self.received.drain(..) {
-            let arrival = port.arrivals.of(received.stamp, now, &self.clock);
+            let line = &mut self.lines[at];
+            let arrival = line.arrivals.of(received.stamp, now, &self.clock);
             if arrival.is_implausible {
                 self.meter.implausibly_stamped();
             }
             last = arrival.at;
             self.last_input = last;
-            let fate = cable.neighbours.judge(&received.frame, &mut self.made);
+            let port = &mut self.ports[usize::from(line.port.index())];
+            let Some(Plugged { plug, .. }) = &port.plugged else { continue };
+            let fate = plug.neighbours.judge(&received.frame, &mut self.made);
             if fate == Fate::Crosses {
                 let (port, sequence) = (port.id, self.sequence);
                 self.inputs.push(Input { at: last, port, sequence, received });
@@ -115,10 +119,8 @@ impl DataLoop {
             port.answered += 1;
             self.frames.recycle(received.frame);
             if fate == Fate::Answered {
-                if port.outgoing.is_empty() {
-                    self.sending.push(port.id.index());
-                }
-                port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
+                let frame = self.frames.frame(&self.made);
+                self.lines.let_out(port, Outgoing { port: port.id, passage: None, frame });
             }
         }
         last

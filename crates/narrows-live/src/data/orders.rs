@@ -322,6 +322,6 @@ impl DataLoop {
 
     /// Whether programs' packets are inside the network or wait for an interface.
     fn holds_packets(&self) -> bool {
-        self.frames_inside > 0 || !self.sending.is_empty()
+        self.frames_inside > 0 || !self.lines.sending.is_empty()
     }
 }

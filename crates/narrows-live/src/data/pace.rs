@@ -161,7 +161,7 @@ impl DataLoop {
             self.clock.hold();
             self.poll_set.rely_on_waits();
             self.batch.convert_with(SteadyOffset::sample().map_err(LoopError::Wait)?);
-            self.exchange = exchange::of(&self.ports, &self.poll_set);
+            self.exchange = exchange::of(&self.lines, &self.poll_set);
         }
         self.pace = pace;
         Ok(())

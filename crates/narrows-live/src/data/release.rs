@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use narrows_core::{Body, Element, Event, LinkId, PortId, Time, Verdict};
+use narrows_core::{Body, Element, Event, LinkId, Time, Verdict};
 use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::Edits;
 use narrows_frame::translate::write_ends;
+use narrows_io::cable_end::CableEnd;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
@@ -29,7 +30,8 @@ impl DataLoop {
             let Some(mut event) = self.engine.poll(at) else { continue };
             if let Some(agreement) = &self.in_kernel {
                 let port = &mut self.ports[usize::from(event.id.port().index())];
-                if let Some(end) = port.cable.as_mut().and_then(|cable| cable.end.kernel_end_mut()) {
+                let end = port.plugged.as_ref().map(|plugged| &mut self.lines[plugged.line].end);
+                if let Some(end) = end.and_then(CableEnd::kernel_end_mut) {
                     agreement.compare(&mut event, end, &mut port.ahead_of_kernel, &self.clock);
                 }
             }
@@ -48,20 +50,20 @@ impl DataLoop {
             }
             self.meter.verdict(&event);
             self.frames_inside -= u64::from(matches!(event.body, Body::Last(_)));
-            let ports = &mut self.ports;
+            let ports = &self.ports;
             if let Some(capture) = &mut self.capture {
                 match event.verdict {
                     Verdict::Dropped { at, reason } => {
                         capture.decided(&event, event.id.port(), Fate::Dropped { at, reason });
                     }
-                    Verdict::Delivered(port) if ports[usize::from(port.index())].cable.is_none() => {
+                    Verdict::Delivered(port) if ports[usize::from(port.index())].plugged.is_none() => {
                         capture.decided(&event, port, Fate::Delivered);
                     }
                     // Captured when it is sent.
                     Verdict::Delivered(_) => {}
                 }
             }
-            if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
+            if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].plugged.is_none()) {
                 let (at, from) = (event.at, event.id.port());
                 // Rules translate at the router that sends into their link, which knows a packet as it came.
                 let keeps_ends = matches!(told, Told::Rejected(..) | Told::TooLong(_));
@@ -83,10 +85,10 @@ impl DataLoop {
                 Verdict::Delivered(port) => {
                     let passage =
                         Passage { scheduled: event.at, arrival: event.arrival, from: event.id.port() };
-                    let port = &mut ports[usize::from(port.index())];
+                    let port = &ports[usize::from(port.index())];
                     let leaving = match &mut self.gateway {
                         None => {
-                            let stations = port.cable.as_ref().and_then(|cable| cable.stations);
+                            let stations = port.plugged.as_ref().and_then(|plugged| plugged.plug.stations);
                             Some(Leaving { stations, ..Leaving::default() })
                         }
                         Some(gateway) => Leaving::routed(gateway, port.id, &event, &mut self.frames),
@@ -95,11 +97,8 @@ impl DataLoop {
                         self.meter.send_failed(port.id, 1);
                         continue;
                     };
-                    if port.outgoing.is_empty() {
-                        self.sending.push(port.id.index());
-                    }
                     let frame = render(event, leaving, &mut self.frames, &mut self.made);
-                    port.outgoing.push(Outgoing { passage: Some(passage), frame });
+                    self.lines.let_out(port, Outgoing { port: port.id, passage: Some(passage), frame });
                 }
                 Verdict::Dropped { .. } => {
                     if let Body::Last(Load::Frame(frame)) = event.body {
@@ -112,22 +111,20 @@ impl DataLoop {
     }
 
     pub(super) fn send(&mut self) -> Result<(), LoopError> {
-        // The ports with the earliest due frame first.
-        let mut sending = std::mem::take(&mut self.sending);
+        let sending = std::mem::take(&mut self.lines.sending);
         for &at in &sending {
-            let port = &mut self.ports[usize::from(at)];
-            let Some(cable) = port.cable.as_mut().filter(|_| !port.outgoing.is_empty()) else { continue };
+            let line = &mut self.lines[at];
             let mut sent = 0;
-            while sent < port.outgoing.len() {
-                let unsent = &mut port.outgoing[sent..];
-                let count = cable.end.join(unsent).unwrap_or(SENT_AT_ONCE).min(unsent.len());
+            while sent < line.outgoing.len() {
+                let unsent = &mut line.outgoing[sent..];
+                let count = line.end.join(unsent).unwrap_or(SENT_AT_ONCE).min(unsent.len());
                 let batch = &mut unsent[..count];
                 if let Some(capture) = &mut self.capture {
                     // Before sending: a sent frame may be gone.
-                    capture.stage(self.engine.now(), port.id, batch.iter().map(Outgoing::captured));
+                    capture.stage(self.engine.now(), line.port, batch.iter().map(Outgoing::captured));
                 }
                 let before = self.clock.now();
-                let step = cable.end.send(batch);
+                let step = line.end.send(batch);
                 let after = self.clock.now();
                 if let Some(capture) = &mut self.capture {
                     let refused = matches!(&step.stopped, Some(stop) if !matches!(stop, SendStop::Full));
@@ -135,49 +132,43 @@ impl DataLoop {
                 }
                 // The kernel has its own records of when packets left.
                 if self.in_kernel.is_none() {
-                    left(&mut self.meter, port.id, &batch[..step.count], before..after);
+                    left(&mut self.meter, &batch[..step.count], before..after);
                 }
-                port.trains.left(&batch[..step.count]);
+                line.trains.left(&batch[..step.count]);
                 sent += step.count;
                 match step.stopped {
                     None => {}
                     Some(SendStop::Full) => break,
                     // This frame can never be sent; the next one may.
                     Some(_) => {
-                        self.meter.send_failed(port.id, 1);
+                        self.meter.send_failed(line.outgoing[sent].port, 1);
                         sent += 1;
                     }
                 }
             }
-            let unsent = port.outgoing.len() - sent;
+            let unsent = line.outgoing.len() - sent;
             if unsent > MOST_UNSENT {
-                let too_many = &port.outgoing[sent..sent + unsent - MOST_UNSENT];
-                self.meter.send_failed(port.id, too_many.len() as u64);
+                let too_many = &line.outgoing[sent..sent + unsent - MOST_UNSENT];
+                too_many.iter().for_each(|outgoing| self.meter.send_failed(outgoing.port, 1));
                 if let Some(capture) = &mut self.capture {
-                    capture.refused(self.clock.now(), port.id, too_many.iter().map(Outgoing::captured));
+                    capture.refused(self.clock.now(), line.port, too_many.iter().map(Outgoing::captured));
                 }
                 sent += too_many.len();
             }
-            for outgoing in port.outgoing.drain(..sent) {
+            for outgoing in line.outgoing.drain(..sent) {
                 self.frames.recycle(outgoing.frame);
             }
         }
-        sending.retain(|&at| {
-            let port = &mut self.ports[usize::from(at)];
-            let cable = port.cable.as_mut();
-            !port.outgoing.is_empty() || cable.is_some_and(|cable| cable.end.has_unsent())
-        });
-        sending.sort_unstable();
-        sending.dedup();
-        self.is_stuck = !sending.is_empty();
-        self.sending = sending;
+        self.lines.go_on_with(sending);
+        self.is_stuck = !self.lines.sending.is_empty();
         Ok(())
     }
 }
 
-/// Counts frames of a port that an interface accepted between two instants.
-pub(super) fn left(meter: &mut Meter, port: PortId, frames: &[Outgoing], taken: Range<Time>) {
-    for Passage { scheduled, .. } in frames.iter().filter_map(|outgoing| outgoing.passage) {
+/// Counts frames that an interface accepted between two instants.
+pub(super) fn left(meter: &mut Meter, frames: &[Outgoing], taken: Range<Time>) {
+    let passed = frames.iter().filter_map(|outgoing| Some((outgoing.port, outgoing.passage?)));
+    for (port, Passage { scheduled, .. }) in passed {
         meter.released(port, scheduled, taken.start.since(scheduled));
         meter.sent(taken.end.since(scheduled));
     }

@@ -110,7 +110,7 @@ impl DataLoop {
         let used = thread_processor_time().saturating_sub(self.processor_time_before);
         let span = info.span.1.since(info.span.0).nanos().max(1);
         ThreadReport {
-            ports: self.ports.iter().filter(|port| port.cable.is_some()).count() as u64,
+            ports: self.ports.iter().filter(|port| port.plugged.is_some()).count() as u64,
             processor: self.pace.processor,
             processor_ns: used,
             processor_share: used as f64 / span as f64,
@@ -121,8 +121,7 @@ impl DataLoop {
 
     /// The packet I/O backends of its ports.
     pub(super) fn backends(&self) -> Vec<String> {
-        let cables = self.ports.iter().filter_map(|port| port.cable.as_ref());
-        cables.map(|cable| cable.end.description()).collect()
+        self.lines.iter().map(|line| line.end.description()).collect()
     }
 
     /// The counters of the rules with this name and of their pipes.

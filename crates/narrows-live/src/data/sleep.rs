@@ -10,7 +10,7 @@ use crate::cabling::FarEnd;
 
 /// How soon a port whose interface is full is retried.
 const RETRY: Duration = Duration::from_micros(100);
-/// At the end: for how long, and up to how many frames per port, unread frames are counted.
+/// At the end: for how long, and up to how many frames per line, unread frames are counted.
 const COUNTING_TAKES: Duration = Duration::from_millis(200);
 const MOST_COUNTED: usize = 1 << 20;
 
@@ -19,7 +19,7 @@ impl DataLoop {
     pub(super) fn sleep(&mut self, until: Time) -> Result<(), LoopError> {
         let called = self.inbox.called.clone();
         let sends_in_waiting = self.sends_in_waiting();
-        let ends = self.poll_set.descriptors(&self.ports);
+        let ends = self.poll_set.descriptors(&self.lines);
         let mut waiting = vec![Waiting::readable(&*called)];
         let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
         waiting.extend(caller.iter().map(Waiting::readable));
@@ -33,7 +33,7 @@ impl DataLoop {
         let from = self.clock.reading(now);
         let exchanged = match &mut self.exchange {
             Some(exchange) if sends_in_waiting => {
-                let sockets = exchange::sockets(&self.ports, &self.poll_set);
+                let sockets = exchange::sockets(&self.lines, &self.poll_set);
                 Some(exchange.exchange(&sockets, from, &mut waiting, deadline).map_err(LoopError::Wait)?)
             }
             _ => None,
@@ -79,23 +79,21 @@ impl DataLoop {
     /// Reads from the sockets how many packets the kernel dropped.
     pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
         if let Some(agreement) = &self.in_kernel {
-            let cables = self.ports.iter_mut().filter_map(|port| port.cable.as_mut());
             let ends: Vec<_> =
-                cables.filter_map(|cable| cable.end.kernel_end_mut()).map(|end| &*end).collect();
+                self.lines.iter_mut().filter_map(|line| line.end.kernel_end_mut()).map(|end| &*end).collect();
             agreement.count(&ends);
         }
-        for port in &mut self.ports {
-            let Some(cable) = &mut port.cable else { continue };
-            let statistics = cable.end.statistics()?;
-            self.meter.send_failed(port.id, statistics.refused - port.refused);
-            port.refused = statistics.refused;
-            let dropped = statistics.dropped + cable.far.as_mut().map_or(0, FarEnd::dropped);
-            let new = dropped.saturating_sub(port.ring_drops);
-            self.meter.receive_ring_dropped(port.id, new);
+        for line in self.lines.iter_mut() {
+            let statistics = line.end.statistics()?;
+            self.meter.send_failed(line.port, statistics.refused - line.refused);
+            line.refused = statistics.refused;
+            let dropped = statistics.dropped + line.far.as_mut().map_or(0, FarEnd::dropped);
+            let new = dropped.saturating_sub(line.lost);
+            self.meter.receive_ring_dropped(line.port, new);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
-                recorder.lost(self.engine.now(), port.id, new)?;
+                recorder.lost(self.engine.now(), line.port, new)?;
             }
-            port.ring_drops = dropped.max(port.ring_drops);
+            line.lost = dropped.max(line.lost);
         }
         Ok(())
     }
@@ -107,26 +105,26 @@ impl DataLoop {
             self.frames.recycle(input.received.frame);
         }
         let give_up = self.clock.now() + COUNTING_TAKES;
-        for at in 0..self.ports.len() {
-            let id = self.ports[at].id;
-            let Some(cable) = &mut self.ports[at].cable else { continue };
-            let socket = cable.end.packet_socket_mut();
+        for at in 0..self.lines.count() {
+            let port = self.lines[at].port;
+            let socket = self.lines[at].end.packet_socket_mut();
             let unread = socket.map_or(Ok(0), PacketSocket::unread).map_err(CableEndError::from)?;
             let mut counted = 0;
-            while let Some(cable) = &mut self.ports[at].cable {
+            loop {
                 if counted >= MOST_COUNTED || self.clock.now() >= give_up {
                     // There is no time to look when the others came.
                     let lost = unread.saturating_sub(counted as u64);
-                    self.lose(id, end, lost)?;
+                    self.lose(port, end, lost)?;
                     break;
                 }
-                let count = cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
+                let line = &mut self.lines[at];
+                let count = line.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
                 counted += count;
                 let clock = self.clock;
                 let came =
                     |received: &&Received| received.stamp.is_none_or(|stamp| clock.instant(stamp) <= end);
                 let lost = self.received.iter().filter(came).count() as u64;
-                self.lose(id, end, lost)?;
+                self.lose(port, end, lost)?;
                 self.received.drain(..).for_each(|received| self.frames.recycle(received.frame));
                 if count < ReceiveBatch::FRAMES {
                     break;

@@ -5,7 +5,7 @@ use narrows_report::TrainsReport;
 
 use super::{DataLoop, Outgoing};
 
-/// The counters of trains at one port.
+/// The counters of trains on one line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trains {
     left: u64,
@@ -36,15 +36,14 @@ impl Trains {
 impl DataLoop {
     /// The report's counters of trains, if they are carried.
     pub(super) fn trains(&self) -> Option<TrainsReport> {
-        let ends = self.ports.iter().filter_map(|port| port.cable.as_ref());
-        let came: Vec<_> = ends.filter_map(|cable| cable.end.trains()).collect();
-        let sum = |of: fn(&Trains) -> u64| self.ports.iter().map(|port| of(&port.trains)).sum();
+        let came: Vec<_> = self.lines.iter().filter_map(|line| line.end.trains()).collect();
+        let sum = |of: fn(&Trains) -> u64| self.lines.iter().map(|line| of(&line.trains)).sum();
         (!came.is_empty()).then(|| TrainsReport {
             received: came.iter().map(|trains| trains.came).sum(),
             received_packets: came.iter().map(|trains| trains.cut).sum(),
             sent: sum(|trains| trains.left),
             sent_packets: sum(|trains| trains.joined),
-            spread_max_ns: self.ports.iter().map(|port| port.trains.apart.nanos()).max().unwrap_or(0),
+            spread_max_ns: self.lines.iter().map(|line| line.trains.apart.nanos()).max().unwrap_or(0),
         })
     }
 }

@@ -11,7 +11,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::stack;
 use narrows_io::tap::Tap;
 
-use super::{Cable, Host, Interface, Peer, TestbedError};
+use super::{Cable, Host, Interface, Peer, Plug, TestbedError};
 use crate::cabling::{Cabling, FarEnd, Laying};
 use crate::neighbor_proxy::NeighborProxy;
 
@@ -49,7 +49,8 @@ pub(super) fn lay_cable(
     // On a switch the engine knows the link addresses.
     let router = interface.neighbours.iter().find(|peer| peer.is_router && !interface.is_switched);
     let stations = router.map(|router| (station(router.mac), station(interface.mac)));
-    Ok(Cable { name: interface.port.clone(), end, laid: laying.began(), neighbours, far, stations })
+    let plug = Plug { port: interface.port.clone(), neighbours, stations };
+    Ok(Cable::of_one(plug, end, laying.began(), far))
 }
 
 /// Gives a host the addresses of an interface, and those of its neighbours there. Returns who answers for these.

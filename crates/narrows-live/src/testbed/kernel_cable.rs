@@ -10,8 +10,7 @@ use narrows_kernel::{KernelLinks, qdisc_name};
 use narrows_scenario::Scenario;
 
 use super::cable::{CARRIER, give_addresses};
-use super::{Cable, FIRST_END, Host, Interface, Testbed, TestbedError, interface_at, of_host};
-use crate::neighbor_proxy::NeighborProxy;
+use super::{Cable, FIRST_END, Host, Interface, Plug, Testbed, TestbedError, interface_at, of_host};
 
 impl Testbed {
     /// Joins the hosts of a scenario that fits by links inside the kernel.
@@ -54,15 +53,9 @@ impl Testbed {
                 .map_err(TestbedError::from)
                 .and_then(|()| give_addresses(host, &interface).map(drop));
             dressed.map_err(|cause| of_host(&host.name, cause))?;
-            self.cables.push(Cable {
-                name: interface.port.clone(),
-                end: CableEnd::Kernel(Box::new(end)),
-                laid,
-                // What concerns the link itself has no records.
-                neighbours: NeighborProxy::transparent(),
-                far: None,
-                stations: None,
-            });
+            // What concerns the link itself has no records.
+            let plug = Plug::transparent(&interface.port);
+            self.cables.push(Cable::of_one(plug, CableEnd::Kernel(Box::new(end)), laid, None));
             host.interfaces.push(interface);
         }
         self._kernel_links = Some(links);
