@@ -16,7 +16,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_io::{offload, stack};
 use narrows_live::cabling::Cabling;
-use narrows_live::director::{Director, End, Threads, Wait};
+use narrows_live::director::{Director, Division, End, Wait};
 use narrows_live::testbed::{Host, Testbed};
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::Scenario;
@@ -56,11 +56,10 @@ impl Bed {
         prepare: impl FnOnce(&Testbed) -> Result<L, CalibrateError>,
         load: impl FnOnce(L) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Report), CalibrateError> {
-        let mut testbed = Testbed::create(scenario, Cabling::default())?;
+        let mut testbed = Testbed::create(scenario, Cabling::default(), |_| 0)?;
         let prepared = prepare(&testbed)?;
         let (engine, cables) = (Engine::new(network)?, testbed.take_cables());
-        let one = Threads { most: Some(1), ..Threads::default() };
-        let mut packets = Director::new(engine, scenario.clone(), cables, &one)?;
+        let mut packets = Director::new(engine, scenario.clone(), cables, (Division::default(), &[]))?;
         packets.wait_by(how);
         let (thread, done) = start(prepared, load)?;
         if let End::Signal(_) = packets.run(Some(done.as_fd()), &mut self.signals)? {
@@ -113,7 +112,7 @@ impl Bed {
         delay: impl Fn(u64) -> u64,
         load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Vec<i64>), CalibrateError> {
-        let mut testbed = Testbed::create(scenario, Cabling::default())?;
+        let mut testbed = Testbed::create(scenario, Cabling::default(), |_| 0)?;
         let ends = ends(&testbed)?;
         let mut cables = testbed.take_cables();
         let (Some(mut to), Some(mut from)) = (cables.pop(), cables.pop()) else {

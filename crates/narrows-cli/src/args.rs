@@ -26,7 +26,7 @@ use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};
 pub(crate) use networks::{Exec, Place, Up};
 use offered::Offered;
-pub(crate) use run::{Labels, Live, Probes, Run, Shell};
+pub(crate) use run::{Labels, Live, Probes, Run, Shell, Sockets};
 pub(crate) use virtual_time::{VirtualTime, WallClock};
 
 /// The version, and the commit that it was built from.

@@ -25,7 +25,7 @@ use narrows_live::services::Service;
 use narrows_live::stay::Stay;
 use narrows_scenario::{Scenario, code_point, span_of_time};
 
-use crate::args::{self, BackendName, Labels, Live, Probes, RunBefore, WaitBy};
+use crate::args::{self, BackendName, Labels, Live, Probes, RunBefore, Sockets, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::live_scenario;
 use crate::hints;
@@ -146,7 +146,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         uplink,
         probe: job.probe,
         bounds,
-        cabling: cabling(&live.cabling)?,
+        cabling: Cabling { one_socket: one_socket(live)?, ..cabling(&live.cabling)? },
         pace: Pace { processor: None, ..paced(&live.pace) },
         threads: Threads { most: live.shards.0, processors: live.pace.cpu.clone() },
         run_folder,
@@ -233,6 +233,19 @@ pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failu
     }
 }
 
+/// Whether cables share a packet socket, if `--sockets` says it.
+fn one_socket(live: &args::Live) -> Result<Option<bool>, Failure> {
+    let cannot = |why| Err(Failure::Other(format!("--sockets shared: {why}")));
+    match (live.sockets, live.cabling.backend) {
+        (Sockets::Auto, _) => Ok(None),
+        (Sockets::Own, _) => Ok(Some(false)),
+        (Sockets::Shared, _) if live.cabling.trains => cannot("--trains needs one for each cable"),
+        (Sockets::Shared, _) if host::time_is_virtual() => cannot("--virtual has one for each cable"),
+        (Sockets::Shared, None | Some(BackendName::AfPacket)) => Ok(Some(true)),
+        (Sockets::Shared, Some(_)) => cannot("only those of --backend af_packet can be"),
+    }
+}
+
 /// The packet I/O backend between kernel and engine.
 pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
     let backend = args.backend.and_then(|name| match name {
@@ -249,7 +262,13 @@ pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
             "--busy-poll is for --backend af_xdp, and the backend is {name}"
         )));
     }
-    let cabling = Cabling { backend, kernel_if_possible, busy_poll: args.busy_poll, trains: args.trains };
+    let cabling = Cabling {
+        backend,
+        kernel_if_possible,
+        busy_poll: args.busy_poll,
+        trains: args.trains,
+        one_socket: None,
+    };
     // Guests have no AF_XDP, and no lateness either.
     Ok(if host::time_is_virtual() { cabling.or(Backend::AfPacket) } else { cabling })
 }

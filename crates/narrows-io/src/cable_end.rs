@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::frame::{Frame, FramePool};
 use crate::kernel_end::KernelEnd;
+use crate::link::InterfaceIndex;
 use crate::packet_socket::{
     PacketSocket, PacketSocketError, PacketStatistics, ReceiveBatch, Received, Sent, TrainStatistics,
 };
@@ -186,6 +187,18 @@ impl CableEnd {
             Self::Tunnel(tunnel) => tunnel.send(frames),
             // The kernel has delivered them.
             Self::Kernel(_) => Sent { count: frames.len(), stopped: None },
+        }
+    }
+
+    /// The same at a packet socket of all interfaces: each frame leaves by its own.
+    pub fn send_each<F: AsRef<[u8]> + AsMut<Frame>>(
+        &mut self,
+        frames: &mut [F],
+        interface: impl Fn(&F) -> InterfaceIndex,
+    ) -> Sent {
+        match self {
+            Self::PacketSocket(socket) => socket.send_each(frames, interface),
+            _ => self.send(frames),
         }
     }
 

@@ -275,6 +275,7 @@ impl KernelEnd {
             stamp: Some(MonotonicTime::from_nanos(arrival)),
             original_length: length,
             partial_checksum: false,
+            interface: None,
         }
     }
 

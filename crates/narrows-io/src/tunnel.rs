@@ -130,7 +130,7 @@ impl Tunnel {
         into: &mut Vec<Received>,
     ) -> Result<usize, TunnelError> {
         let count = loop {
-            match batch.fill(self.socket.as_fd()) {
+            match batch.fill(self.socket.as_fd(), false) {
                 Ok(count) => break count,
                 Err(errno) if of_earlier(errno) || errno == Errno::EMSGSIZE => {}
                 Err(errno) => {
@@ -161,6 +161,7 @@ impl Tunnel {
                 stamp: stamp.map(|wall| offset.reading(wall)),
                 original_length: head.len() + tail.len(),
                 partial_checksum: false,
+                interface: None,
             });
         }
         Ok(count)

@@ -2,9 +2,10 @@
 
 use narrows_io::cable_end::{Backend, CableEnd, CableEndError};
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::host::time_is_virtual;
 use narrows_io::namespace::Namespace;
 use narrows_io::offload::leaves_work_to_the_other_end;
-use narrows_io::packet_socket::{Offloads, PacketSocket, PacketSocketOptions};
+use narrows_io::packet_socket::{Offloads, PacketSocket, PacketSocketError, PacketSocketOptions};
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::tap::TapError;
 use narrows_io::xdp::{Group, PortOptions, XdpError};
@@ -21,7 +22,17 @@ pub struct Cabling {
     /// Whether to take trains of segments from the kernel unsplit, and hand packets that leave together back as
     /// trains.
     pub trains: bool,
+    /// Whether the cables of hosts share a packet socket; by default if there are many.
+    pub one_socket: Option<bool>,
 }
+
+/// With more cables than this, they share a packet socket. With one each, every packet costs two system calls and the
+/// caches' content; AF_XDP has no memory for more.
+const MANY: usize = PortOptions::MOST_SHARING;
+/// What its receive buffer has for all cables, in bytes (the kernel doubles it): some 170,000 small frames.
+const SHARED_BUFFER: usize = 64 << 20;
+/// With a smaller buffer, as a user without root may have, they share one only if told to.
+const SUFFICIENT_BUFFER: usize = 4 << 20;
 
 impl Cabling {
     /// A note for the report about the requested backend.
@@ -33,6 +44,27 @@ impl Cabling {
     /// The same, with this backend as default.
     pub fn or(self, usual: Backend) -> Self {
         Self { backend: self.backend.or(Some(usual)), ..self }
+    }
+
+    /// Sockets for this many cables, one for each of these namespaces; `None` if each cable is to have its own.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(crate) fn shared_sockets(
+        self,
+        cables: usize,
+        namespaces: &[Namespace],
+    ) -> Result<Option<Vec<PacketSocket>>, PacketSocketError> {
+        let fits =
+            matches!(self.backend, None | Some(Backend::AfPacket)) && !self.trains && !time_is_virtual();
+        if !fits || !self.one_socket.unwrap_or(cables > MANY) {
+            return Ok(None);
+        }
+        let open = |namespace| PacketSocket::open_on_all(namespace, SHARED_BUFFER);
+        let sockets = namespaces.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let suffices = |socket: &PacketSocket| socket.receive_buffer() >= SUFFICIENT_BUFFER;
+        let are_taken = self.one_socket.is_some() || sockets.iter().all(suffices);
+        Ok(are_taken.then_some(sockets))
     }
 
     /// Begins to lay the cables of one run: this many, to interfaces with at most this MTU.
@@ -148,6 +180,22 @@ impl FarEnd {
         let mut sockets = RouteSocket::open(namespace)?;
         let before = sockets.interface(interface)?.statistics.send_dropped;
         Ok(Some(Self { sockets, interface: interface.to_owned(), before }))
+    }
+
+    /// The same, whatever the backend: to compare what was sent with what came.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    pub fn sending(namespace: &Namespace, interface: &str) -> Result<Self, NetlinkError> {
+        let mut sockets = RouteSocket::open(namespace)?;
+        let before = sockets.interface(interface)?.statistics.sent_packets;
+        Ok(Self { sockets, interface: interface.to_owned(), before })
+    }
+
+    /// Frames sent to us, of one made by [`FarEnd::sending`]. Unknown once the interface is gone.
+    pub fn sent(&mut self) -> u64 {
+        let found = self.sockets.interface(&self.interface);
+        found.map_or(0, |found| found.statistics.sent_packets.saturating_sub(self.before))
     }
 
     /// Frames dropped on their way to us. Unknown once the interface is gone.

@@ -151,16 +151,11 @@ impl Capture {
     }
 
     /// Packets are about to be sent by `port`; the fate of each is recorded if it is sent. The engine is at `now`.
-    pub fn stage<'a>(
-        &mut self,
-        now: Time,
-        port: PortId,
-        frames: impl ExactSizeIterator<Item = (Fate, &'a [u8])>,
-    ) {
+    pub fn stage<'a>(&mut self, now: Time, frames: impl ExactSizeIterator<Item = (PortId, Fate, &'a [u8])>) {
         self.unstaged = if self.has_room(now) { 0 } else { frames.len() };
         self.staged = self.batch.packets.len();
         if self.unstaged == 0 {
-            for (fate, bytes) in frames {
+            for (port, fate, bytes) in frames {
                 self.take(now, port, fate, bytes);
             }
         }
@@ -187,13 +182,8 @@ impl Capture {
     }
 
     /// Packets are given up at `at`, because their outgoing interface had no room for too long.
-    pub fn refused<'a>(
-        &mut self,
-        at: Time,
-        port: PortId,
-        frames: impl ExactSizeIterator<Item = (Fate, &'a [u8])>,
-    ) {
-        for (fate, bytes) in frames {
+    pub fn refused<'a>(&mut self, at: Time, frames: impl ExactSizeIterator<Item = (PortId, Fate, &'a [u8])>) {
+        for (port, fate, bytes) in frames {
             match self.has_room(self.passed_on) {
                 true => self.take(at, port, fate.refused(), bytes),
                 false => self.miss(1),

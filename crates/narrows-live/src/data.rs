@@ -123,6 +123,8 @@ struct Port {
     plugged: Option<Plugged>,
     /// Frames handled here instead of crossing the network: ARP/ND and the like.
     answered: u64,
+    /// Frames that came over a shared line, or were lost there.
+    came: u64,
     /// Verdicts that a link inside the kernel has not reached yet.
     ahead_of_kernel: Ahead,
 }
@@ -234,7 +236,7 @@ impl DataLoop {
         share: Share,
         inbox: Inbox,
     ) -> Self {
-        let port = |id| Port { id, plugged: None, answered: 0, ahead_of_kernel: Ahead::default() };
+        let port = |id| Port { id, plugged: None, answered: 0, came: 0, ahead_of_kernel: Ahead::default() };
         // The n-th port has number n.
         let mut ports: Vec<Port> = engine.ports().map(port).collect();
         let lines = Lines::plug(cables, &mut ports, |name| engine.port(name));

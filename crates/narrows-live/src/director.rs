@@ -44,7 +44,6 @@ use crate::clock::Clock;
 use crate::control::{ControlSocket, Happening, Peer};
 use crate::data::DataLoop;
 use crate::data::orders::{Answer, Order};
-use crate::data::share::Share;
 use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::gateway::Gateway;
@@ -58,7 +57,7 @@ use crate::testbed::Cable;
 
 pub use crate::data::LoopError;
 pub use crate::data::pace::{Pace, PaceError, ProcessorShare, Wait};
-pub use crate::data::share::Threads;
+pub use crate::data::share::{Division, Threads};
 
 /// How long packet threads may take to start or to stop: longer than any of their turns.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -112,15 +111,16 @@ pub struct Director {
 }
 
 impl Director {
-    /// Sets up the network, on at most this many threads. The clock starts here.
+    /// Sets up the network, on as many threads as it is divided into, and on these processors, if any. The clock
+    /// starts here.
     ///
     /// # Errors
-    /// If fewer processors are given than there will be threads, or the kernel has no descriptor left.
+    /// If the kernel has no descriptor left.
     pub fn new(
         engine: Engine<Load>,
         scenario: Scenario,
         cables: Vec<Cable>,
-        threads: &Threads,
+        (division, processors): (Division, &[usize]),
     ) -> Result<Self, LoopError> {
         let clock = Clock::start();
         for cable in &cables {
@@ -132,16 +132,10 @@ impl Director {
         let scenario = plan.scenario();
         let inspector = Inspector::new(ElementNames::of(&engine), scenario);
         let ports = engine.ports().map(|port| engine.port_name(port).to_owned()).collect();
-        let (parts, mut sizes) = (engine.parts(), vec![0; engine.parts().count()]);
-        let plugs = cables.iter().flat_map(|cable| &cable.plugs);
-        plugs.filter_map(|plug| engine.port(&plug.port)).for_each(|port| sizes[parts.of_port(port)] += 1);
-        // A timeline that counts from the first packet needs to know the first packet of the whole network.
-        let most = if plan.awaits_first_packet() { Some(1) } else { threads.most };
-        let shares = Share::among(parts, &sizes, &Threads { most, ..threads.clone() })?;
         let routers = Routers::new(Arc::new(scenario.clone()), |name| engine.port(name));
         let mut pool = WorkerPool::new().map_err(LoopError::Wait)?;
         let (mut cables, mut engine) = (cables, Some(engine));
-        for share in shares {
+        for share in division.into_shares() {
             let own = match engine.take() {
                 Some(engine) => engine,
                 None => Engine::new(scenario.network())?,
@@ -179,7 +173,7 @@ impl Director {
             asking: None,
             record: None,
             pace: Pace::default(),
-            processors: threads.processors.clone(),
+            processors: processors.to_vec(),
             next_snapshot: Time::ZERO,
             series: None,
             packet_records: None,

@@ -24,7 +24,7 @@ use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
 use crate::clock::Clock;
 use crate::control::ControlSocket;
-use crate::director::{Director, End, LoopError, Pace, Threads};
+use crate::director::{Director, Division, End, LoopError, Pace};
 use crate::gateway::Gateway;
 use crate::in_kernel::Agreement;
 pub use crate::inline_error::InlineError;
@@ -222,8 +222,7 @@ impl Inline {
         options: &InlineOptions,
     ) -> Result<Self, RunError> {
         let Ground { signals, control, watch, mut info, gateway, agreement } = ground;
-        let one = Threads { most: Some(1), ..Threads::default() };
-        let mut network = Director::new(engine, scenario, cables, &one)?;
+        let mut network = Director::new(engine, scenario, cables, (Division::default(), &[]))?;
         if let Some(gateway) = gateway {
             network.route(gateway);
         }

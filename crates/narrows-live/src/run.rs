@@ -16,12 +16,12 @@ use narrows_io::privileges::{self, Capability};
 use narrows_io::process::{self, Running, Signal};
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
-use narrows_scenario::{Scenario, printable};
+use narrows_scenario::{Scenario, printable, tunnel_port};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
 use crate::control::ControlSocket;
-use crate::director::{Director, End, LoopError, Pace, Threads};
+use crate::director::{Director, Division, End, LoopError, Pace, Threads};
 use crate::entrance::{Entrances, environment};
 use crate::in_kernel::Agreement;
 use crate::names::{Names, Resolver};
@@ -151,7 +151,13 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     descriptors::allow_many().map_err(system("allow more descriptors"))?;
     // From here on there is something to restore; signals during set-up are handled once it is complete.
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let mut testbed = Testbed::create(&scenario, cabling)?;
+    let (threads, remark) = threads(&scenario, options, cabling);
+    let here = scenario.ports().iter().filter(|port| scenario.is_here(&port.host));
+    let tunnelled: Vec<_> = options.tunnels.iter().map(|plan| tunnel_port(&plan.link)).collect();
+    let ports = here.map(|port| port.name.as_str()).chain(tunnelled.iter().map(String::as_str));
+    let division = Division::of(&engine, ports, &threads).map_err(LoopError::from)?;
+    let thread_of = |port: &str| engine.port(port).map_or(0, |port| division.thread_of(port));
+    let mut testbed = Testbed::create(&scenario, cabling, thread_of)?;
     let host = chosen_host(&testbed, options.host.as_deref())?;
     let (uplink, refusal) = open_uplink(&testbed, host, options)?;
     testbed.add_routes(uplink.as_ref().map(NatUplink::host))?;
@@ -187,11 +193,11 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         info.notes.push("the scenario's `duration` applies to `sim` only and was ignored".into());
     }
     info.notes.extend(uplink.iter().flat_map(NatUplink::remarks));
-    let (threads, remark) = threads(options, cabling);
+    info.notes.extend(testbed.sharing_note().map(String::from));
     info.notes.extend(remark);
     let mut cables = testbed.take_cables();
     cables.extend(tunnels::open(&options.tunnels)?);
-    let mut network = Director::new(engine, scenario, cables, &threads)?;
+    let mut network = Director::new(engine, scenario, cables, (division, &threads.processors))?;
     network.certify(&options.bounds);
     agreement.iter().for_each(|agreement| network.compare_with_kernel(agreement));
     let entrances = Entrances::new(&testbed, &names, &control);
@@ -341,7 +347,7 @@ fn not_in_kernel(
 }
 
 /// The number of threads; and, if fewer than requested, the reason.
-fn threads(options: &RunOptions, cabling: Cabling) -> (Threads, Option<String>) {
+fn threads(scenario: &Scenario, options: &RunOptions, cabling: Cabling) -> (Threads, Option<String>) {
     // The parts of an input log are merged in a separate file, which replaces it.
     let is_special = |path: &PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
     let reason = match (&options.capture, &options.record) {
@@ -350,6 +356,9 @@ fn threads(options: &RunOptions, cabling: Cabling) -> (Threads, Option<String>) 
         }
         (Some(_), _) => "a capture is made by one",
         (None, Some(path)) if is_special(path) => "records of several are joined, which takes a plain file",
+        _ if scenario.timeline().awaits_first_packet() => {
+            "the timeline counts from the network's first packet"
+        }
         _ => return (options.threads.clone(), None),
     };
     let wanted = options.threads.most.is_some_and(|most| most > 1) || options.threads.processors.len() > 1;

@@ -6,6 +6,9 @@
 //!            veth pair                        veth pair
 //! ```
 //!
+//! With many hosts, one packet socket serves all cables of a packet thread: all interfaces of a namespace that only
+//! these are in.
+//!
 //! With `--backend tap`, `access` is a TAP device whose descriptor is ours, and there is no `p0`.
 //!
 //! A router has no namespace: it is in the engine, and appears to a host as the neighbour at the other end of the
@@ -33,7 +36,7 @@ use narrows_io::stack::StackError;
 use narrows_kernel::KernelLinks;
 use narrows_scenario::{Address, HostRoute, Neighbour, Place, Scenario};
 
-use self::cable::{End, lay_cable};
+use self::cable::{End, lay_cable, lay_lane};
 use crate::cabling::{Cabling, FarEnd};
 use crate::neighbor_proxy::NeighborProxy;
 
@@ -189,12 +192,23 @@ pub struct Plug {
     pub neighbours: NeighborProxy,
     /// The link addresses of frames that leave here from a router: the router's and the host's.
     pub stations: Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)>,
+    /// Its part of a cable with several ports.
+    pub lane: Option<Lane>,
+}
+
+/// A port's part of the cables that share a socket, which to the packet thread are one.
+#[derive(Debug)]
+pub struct Lane {
+    /// Our end of its own.
+    pub interface: InterfaceIndex,
+    /// The host's end.
+    pub far: FarEnd,
 }
 
 impl Plug {
     /// A port at which every frame crosses the network.
     pub fn transparent(port: &str) -> Self {
-        Self { port: port.to_owned(), neighbours: NeighborProxy::transparent(), stations: None }
+        Self { port: port.to_owned(), neighbours: NeighborProxy::transparent(), stations: None, lane: None }
     }
 }
 
@@ -229,18 +243,26 @@ pub struct Testbed {
     wire: Namespace,
     /// Why the best packet I/O backend is not used.
     cabling_note: Option<String>,
+    /// How cables share sockets, if they do.
+    sharing_note: Option<String>,
+    /// The namespaces of cables that share a socket.
+    _shared_wires: Vec<Namespace>,
     /// The links, if they are inside the kernel: as long as the hosts.
     _kernel_links: Option<KernelLinks>,
 }
 
 impl Testbed {
-    /// Creates the hosts and cables of a scenario.
+    /// Creates the hosts and cables of a scenario; `thread_of` is the number of the packet thread that serves a port.
     ///
     /// # Errors
     /// If a privilege is missing, a named namespace does not exist, or an interface with the required name exists
     /// there.
-    pub fn create(scenario: &Scenario, cabling: Cabling) -> Result<Self, TestbedError> {
-        let wire = Namespace::create()?.labelled("the namespace of narrows");
+    pub fn create(
+        scenario: &Scenario,
+        cabling: Cabling,
+        thread_of: impl Fn(&str) -> usize,
+    ) -> Result<Self, TestbedError> {
+        let wire = wire()?;
         let mut hosts = Vec::new();
         for host in scenario.hosts.iter().filter(|host| scenario.is_here(&host.name)) {
             let existing = existing(host)?;
@@ -261,16 +283,23 @@ impl Testbed {
             networks,
             wire,
             cabling_note: None,
+            sharing_note: None,
+            _shared_wires: Vec::new(),
             _kernel_links: None,
         };
         match cabling.backend {
             Some(Backend::Kernel) => testbed.lay_kernel_cables(scenario)?,
-            _ => testbed.lay_cables(scenario, cabling)?,
+            _ => testbed.lay_cables(scenario, cabling, thread_of)?,
         }
         Ok(testbed)
     }
 
-    fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), TestbedError> {
+    fn lay_cables(
+        &mut self,
+        scenario: &Scenario,
+        cabling: Cabling,
+        thread_of: impl Fn(&str) -> usize,
+    ) -> Result<(), TestbedError> {
         let ports = scenario.ports();
         let mtu = |port| scenario.interface_mtu(port).min(MOST_MTU);
         // Of a scenario on several machines, only some hosts are here.
@@ -280,22 +309,52 @@ impl Testbed {
             .enumerate()
             .filter_map(|(number, port)| Some((number, port, place(port)?)))
             .collect();
+        // Cables to existing namespaces may vanish, which ends a run; only their own sockets notice.
+        let shares = |place: usize| self.hosts[place].is_ours;
+        let sharers: Vec<usize> = here
+            .iter()
+            .filter(|(_, _, place)| shares(*place))
+            .map(|(_, port, _)| thread_of(&port.name))
+            .collect();
+        let threads = sharers.iter().max().map_or(0, |last| last + 1);
+        let wires: Vec<Namespace> = (0..threads).map(|_| wire()).collect::<Result<_, _>>()?;
+        let sockets = cabling.shared_sockets(sharers.len(), &wires).map_err(CableEndError::from)?;
+        let own = here.len() - sockets.as_ref().map_or(0, |_| sharers.len());
         let mut laying =
-            cabling.lay(here.len(), here.iter().map(|&(_, port, _)| mtu(port)).max().unwrap_or_default());
+            cabling.lay(own, here.iter().map(|&(_, port, _)| mtu(port)).max().unwrap_or_default());
+        let mut plugs: Vec<Vec<Plug>> = wires.iter().map(|_| Vec::new()).collect();
         for (number, port, place) in here {
             let interface = interface_at(scenario, port);
             let host = &mut self.hosts[place];
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
-            let laid = self.wire.run(|| lay_cable(&self.wire, host, &interface, &end, &mut laying));
-            let cable =
-                laid.map_err(TestbedError::from).flatten().map_err(|cause| of_host(&host.name, cause))?;
+            let shared = sockets.is_some() && host.is_ours;
+            if shared {
+                let thread = thread_of(&port.name);
+                let wire = &wires[thread];
+                let plug = wire.run(|| lay_lane(wire, host, &interface, &end, cabling));
+                let plug = plug.map_err(TestbedError::from).flatten();
+                plugs[thread].push(plug.map_err(|cause| of_host(&host.name, cause))?);
+            } else {
+                let laid = self.wire.run(|| lay_cable(&self.wire, host, &interface, &end, &mut laying));
+                let cable = laid.map_err(TestbedError::from).flatten();
+                self.cables.push(cable.map_err(|cause| of_host(&host.name, cause))?);
+            }
             host.interfaces.push(interface);
-            self.cables.push(cable);
             if !host.is_ours {
                 self.ends.push(end.name);
             }
         }
         self.cabling_note = laying.note();
+        if let Some(sockets) = sockets {
+            self.sharing_note =
+                Some(format!("one packet socket served {} cables", sharers.len() / threads.max(1)));
+            let laid = laying.began();
+            let cables = sockets.into_iter().zip(plugs).filter(|(_, plugs)| !plugs.is_empty());
+            let cable =
+                |(socket, plugs)| Cable { end: CableEnd::PacketSocket(socket), laid, far: None, plugs };
+            self.cables.extend(cables.map(cable));
+            self._shared_wires = wires;
+        }
         Ok(())
     }
 
@@ -335,6 +394,11 @@ impl Testbed {
         self.cabling_note.as_deref()
     }
 
+    /// How cables share packet sockets, if they do.
+    pub fn sharing_note(&self) -> Option<&str> {
+        self.sharing_note.as_deref()
+    }
+
     /// Hands over our ends of the cables.
     pub fn take_cables(&mut self) -> Vec<Cable> {
         std::mem::take(&mut self.cables)
@@ -361,6 +425,11 @@ impl Testbed {
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.name == name)
     }
+}
+
+/// A namespace for our ends of cables.
+fn wire() -> Result<Namespace, NamespaceError> {
+    Ok(Namespace::create()?.labelled("the namespace of narrows"))
 }
 
 /// The interface at a port.

@@ -159,6 +159,10 @@ pub(crate) struct Live {
     /// Threads for independent components of the network; auto: as many as the host allows or --cpu names
     #[arg(long, value_name = "N", default_value = "auto")]
     pub(crate) shards: Shards,
+    /// Packet sockets of the hosts' cables: one each (own), or one for all of a packet thread (shared), which takes less
+    /// time per packet if there are many; auto: shared for more than 32
+    #[arg(long, value_enum, default_value_t, help_heading = "Packet I/O")]
+    pub(crate) sockets: Sockets,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -169,6 +173,15 @@ pub(crate) enum Labels {
     Auto,
     Always,
     Never,
+}
+
+/// `--sockets`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sockets {
+    #[default]
+    Auto,
+    Own,
+    Shared,
 }
 
 /// `--shards`: maximum number of shards; `None` for `auto`.

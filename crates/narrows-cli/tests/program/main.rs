@@ -62,6 +62,7 @@ mod schedulers;
 mod series;
 mod services;
 mod shards;
+mod shared_socket;
 mod simulation;
 mod sweep;
 mod switches;

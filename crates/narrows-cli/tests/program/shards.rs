@@ -69,13 +69,20 @@ fn threads(report: &Value) -> Vec<u64> {
 #[test]
 #[ignore = "needs namespaces, ping"]
 fn what_several_threads_decide_one_engine_decides_again() {
-    for (shards, ports) in [("3", &[2, 2, 2][..]), ("2", &[4, 2]), ("1", &[6])] {
+    let ways = [
+        ("3", "own", &[2, 2, 2][..]),
+        ("2", "own", &[4, 2]),
+        ("1", "own", &[6]),
+        ("3", "shared", &[2, 2, 2]),
+        ("2", "shared", &[4, 2]),
+    ];
+    for (shards, sockets, ports) in ways {
         let scratch = Scratch::new();
         let scenario = scratch.write("three.toml", SCENARIO);
         let (log, stats, line) = (scratch.file("run.log"), scratch.file("stats"), line());
         let line = format!("exec 3>{}; {line}", quoted(stats.to_str().unwrap()));
-        let mut arguments = vec!["run", scenario.to_str().unwrap(), "--shards", shards, "--json", "-"];
-        arguments.extend(["--record", log.to_str().unwrap(), "--", "sh", "-c", &line]);
+        let mut arguments = vec!["run", scenario.to_str().unwrap(), "--shards", shards, "--sockets", sockets];
+        arguments.extend(["--json", "-", "--record", log.to_str().unwrap(), "--", "sh", "-c", &line]);
         let ended = finish(&mut narrows(arguments)).expect(0);
         // In + duplicated = delivered + dropped + inside, with all threads together, at the end and before.
         let report = ended.json();

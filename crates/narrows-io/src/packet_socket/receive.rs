@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use super::{BATCH, Offloads, PacketSocket, PacketSocketError, TrainStatistics};
 use crate::clock::{MonotonicTime, SteadyOffset, WallClockOffset};
 use crate::frame::{Frame, FramePool};
+use crate::link::InterfaceIndex;
 use crate::offloaded::{Cut, Described, HEADER, TAG_AT, Whole};
 
 /// Any frame of the usual MTU fits into the head.
@@ -34,6 +35,8 @@ pub struct Received {
     pub original_length: usize,
     /// Whether its transport checksum was left to non-existent hardware: the sender's TX checksum offload is on.
     pub partial_checksum: bool,
+    /// The interface that it came to, at a socket of several.
+    pub interface: Option<InterfaceIndex>,
 }
 
 impl AsRef<[u8]> for Received {
@@ -50,6 +53,8 @@ pub struct ReceiveBatch {
     heads: Vec<u8>,
     tails: Vec<u8>,
     controls: Vec<[u64; CONTROL]>,
+    /// Where frames came from, at a socket of several interfaces.
+    sources: Vec<libc::sockaddr_ll>,
     cut: Cut,
     steady: Option<SteadyOffset>,
 }
@@ -71,14 +76,15 @@ impl ReceiveBatch {
     /// Allocates the buffers: about 130 KiB in use, 4 MiB more if super-packets arrive.
     #[expect(unsafe_code, reason = "the system call's structures")]
     pub fn new() -> Self {
-        // SAFETY: both are plain integers and pointers, for which all zeros is a value.
-        let (header, piece) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        // SAFETY: all are plain integers and pointers, for which all zeros is a value.
+        let (header, piece, source) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
         let mut batch = Self {
             headers: vec![header; BATCH],
             pieces: vec![piece; BATCH],
             heads: vec![0; BATCH * HEAD_STRIDE],
             tails: vec![0; BATCH * TAIL],
             controls: vec![[0; CONTROL]; BATCH],
+            sources: vec![source; BATCH],
             cut: Cut::default(),
             steady: None,
         };
@@ -133,10 +139,23 @@ impl ReceiveBatch {
         &mut self.headers
     }
 
-    /// Fills the slots from a socket; returns how many.
+    /// The same slots, with room for the interfaces that frames came to, or without.
+    fn slots_with(&mut self, sources: bool) -> &mut [libc::mmsghdr] {
+        for (header, source) in self.headers.iter_mut().zip(&mut self.sources) {
+            let (place, room) = match sources {
+                true => (std::ptr::from_mut(source).cast(), size_of::<libc::sockaddr_ll>()),
+                false => (std::ptr::null_mut(), 0),
+            };
+            header.msg_hdr.msg_name = place;
+            header.msg_hdr.msg_namelen = room as _;
+        }
+        self.slots()
+    }
+
+    /// Fills the slots from a socket; returns how many. With `sources`, also notes the interfaces.
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
-    pub(crate) fn fill(&mut self, socket: BorrowedFd<'_>) -> Result<usize, nix::Error> {
-        let slots = self.slots();
+    pub(crate) fn fill(&mut self, socket: BorrowedFd<'_>, sources: bool) -> Result<usize, nix::Error> {
+        let slots = self.slots_with(sources);
         loop {
             // SAFETY: every slot points at live buffers, none of which is borrowed now; a null timeout is allowed.
             let result = unsafe {
@@ -189,7 +208,9 @@ impl ReceiveBatch {
             _ => (pool.joined(&[head, tail]), length),
         };
         let stamp = notes.stamp.map(|wall| offset.reading(wall));
-        Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum }
+        let index = self.sources[slot].sll_ifindex;
+        let interface = (self.headers[slot].msg_hdr.msg_namelen > 0).then_some(InterfaceIndex(index as u32));
+        Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum, interface }
     }
 
     /// Splits the contents of one slot, which follow a header that describes them, and passes on each packet.
@@ -216,7 +237,7 @@ impl ReceiveBatch {
                 frame.finish();
             }
             let original_length = frame.len() + missing;
-            into.push(Received { frame, stamp, original_length, partial_checksum: false });
+            into.push(Received { frame, stamp, original_length, partial_checksum: false, interface: None });
         };
         if offloads == Offloads::Whole {
             let (addresses, rest) = head.split_at(TAG_AT.min(head.len()));
@@ -299,7 +320,7 @@ impl PacketSocket {
         into: &mut Vec<Received>,
     ) -> Result<usize, PacketSocketError> {
         let count = loop {
-            match batch.fill(self.descriptor.as_fd()) {
+            match batch.fill(self.descriptor.as_fd(), self.is_shared) {
                 Err(nix::Error::EINVAL) if self.offloads != Offloads::None => self.undescribed += 1,
                 result => break result,
             }

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 
 use super::{BATCH, Offloads, PacketSocket, TrainStatistics};
 use crate::frame::Frame;
+use crate::link::InterfaceIndex;
 use crate::offloaded::HEADER;
 use crate::offloaded::join::{self, MOST};
 
@@ -59,7 +60,7 @@ impl PacketSocket {
         let mut count = 0;
         while count < frames.len() {
             let end = frames.len().min(count + BATCH);
-            match self.send_batch(&frames[count..end]) {
+            match self.send_batch(&frames[count..end], None) {
                 Ok(sent) => count += sent,
                 Err(nix::Error::EINTR) => {}
                 Err(errno) => return Sent { count, stopped: Some(errno.into()) },
@@ -68,14 +69,50 @@ impl PacketSocket {
         Sent { count, stopped: None }
     }
 
-    /// One system call: at least one frame was sent, or the error is about the first.
+    /// The same on a socket of all interfaces: each frame leaves by its own.
+    pub fn send_each<F: AsRef<[u8]>>(
+        &mut self,
+        frames: &[F],
+        interface: impl Fn(&F) -> InterfaceIndex,
+    ) -> Sent {
+        // SAFETY: plain integers, for which all zeros is a value.
+        #[expect(unsafe_code, reason = "nix cannot make this address")]
+        let mut ways: [libc::sockaddr_ll; BATCH] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        while count < frames.len() {
+            let end = frames.len().min(count + BATCH);
+            for (way, frame) in ways.iter_mut().zip(&frames[count..end]) {
+                way.sll_family = libc::AF_PACKET as u16;
+                way.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+                way.sll_ifindex = interface(frame).0 as i32;
+            }
+            match self.send_batch(&frames[count..end], Some(&mut ways)) {
+                Ok(sent) => count += sent,
+                Err(nix::Error::EINTR) => {}
+                Err(errno) => return Sent { count, stopped: Some(errno.into()) },
+            }
+        }
+        Sent { count, stopped: None }
+    }
+
+    /// One system call, to these interfaces if they are given: at least one frame was sent, or the error is about the
+    /// first.
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
-    fn send_batch<F: AsRef<[u8]>>(&self, frames: &[F]) -> Result<usize, nix::Error> {
+    fn send_batch<F: AsRef<[u8]>>(
+        &self,
+        frames: &[F],
+        ways: Option<&mut [libc::sockaddr_ll; BATCH]>,
+    ) -> Result<usize, nix::Error> {
         // SAFETY: both are plain integers and pointers, for which all zeros is a value.
         let (mut pieces, mut headers): ([Pieces; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let filled = self.point(frames, &mut pieces, &mut headers);
-        // SAFETY: the first `filled` headers point at two pieces each, which point at live bytes of the lengths given.
+        for (header, way) in headers.iter_mut().zip(ways.into_iter().flatten()) {
+            header.msg_hdr.msg_name = std::ptr::from_mut(way).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        }
+        // SAFETY: the first `filled` headers point at two pieces each, which point at live bytes of the lengths given, and at
+        // an address, if any.
         let result = unsafe {
             libc::sendmmsg(
                 self.descriptor.as_raw_fd(),

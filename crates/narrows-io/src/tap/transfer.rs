@@ -40,7 +40,13 @@ impl Tap {
             let (head, tail) = (&head[..length.min(head.len())], &tail[..length.saturating_sub(head.len())]);
             let mut give = |frame: Frame| {
                 let original_length = frame.len();
-                into.push(Received { frame, stamp: None, original_length, partial_checksum: false });
+                into.push(Received {
+                    frame,
+                    stamp: None,
+                    original_length,
+                    partial_checksum: false,
+                    interface: None,
+                });
             };
             let Some((trains, _)) = &mut self.trains else {
                 give(pool.joined(&[head, tail]));

@@ -170,7 +170,7 @@ fn joined(
 
 fn received(frame: Frame, stamp: Option<MonotonicTime>) -> Received {
     let original_length = frame.len();
-    Received { frame, stamp, original_length, partial_checksum: false }
+    Received { frame, stamp, original_length, partial_checksum: false, interface: None }
 }
 
 /// Lends the kernel a chunk to receive into.

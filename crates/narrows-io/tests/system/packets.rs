@@ -2,8 +2,8 @@
 
 use narrows_io::clock::clock_monotonic;
 use narrows_io::frame::FramePool;
-use narrows_io::link::VethEnd;
 use narrows_io::link::create_veth;
+use narrows_io::link::{InterfaceIndex, VethEnd};
 use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::{
     PacketSocket, PacketSocketError, PacketSocketOptions, ReceiveBatch, Received, SendStop,
@@ -219,4 +219,55 @@ fn an_interface_that_is_not_there_or_goes_down_is_named() {
         let error = socket.receive(&mut batch, &mut pool, &mut Vec::new()).unwrap_err();
         assert!(matches!(error, PacketSocketError::Down { .. }), "{error}");
     });
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn one_socket_serves_all_interfaces_of_a_namespace() {
+    privileged("packets::one_socket_serves_all_interfaces_of_a_namespace", || {
+        let lab = Lab::new(1500);
+        let mut all = PacketSocket::open_on_all(&lab.wire, 1 << 20).unwrap();
+        let index = |name: &str| RouteSocket::open(&lab.wire).unwrap().interface_index(name).unwrap();
+        let ends = [index("client"), index("server")];
+        let mut client = PacketSocket::open(&lab.client, "eth0").unwrap();
+        let mut server = PacketSocket::open(&lab.server, "eth0").unwrap();
+        // Out by the one and the other, in one call.
+        let frames = [frame(b"to the client"), frame(b"to the server"), frame(b"to the client, too")];
+        let ways = [ends[0], ends[1], ends[0]];
+        let numbered: Vec<_> =
+            frames.iter().zip(ways).map(|(frame, way)| Way { frame: frame.to_vec(), way }).collect();
+        assert_eq!(all.send_each(&numbered, |frame| frame.way).count, 3);
+        let came = receive_until(&mut client, |came| !with_payload(came, &frames[2]).is_empty());
+        assert_eq!(with_payload(&came, &frames[0]).len(), 1);
+        assert!(with_payload(&came, &frames[1]).is_empty());
+        receive_until(&mut server, |came| !with_payload(came, &frames[1]).is_empty());
+        // In from each, with its name, and nothing of what went out.
+        let (one, other) = (frame(b"from the client"), frame(b"from the server"));
+        assert_eq!(client.send(&[&one]).count + server.send(&[&other]).count, 2);
+        let came = receive_until(&mut all, |came| {
+            !with_payload(came, &one).is_empty() && !with_payload(came, &other).is_empty()
+        });
+        for (sent, end) in [(&one, ends[0]), (&other, ends[1])] {
+            let [received] = with_payload(&came, sent)[..] else { panic!("not once: {came:?}") };
+            assert_eq!(received.interface, Some(end));
+        }
+        assert!(frames.iter().all(|frame| with_payload(&came, frame).is_empty()), "{came:?}");
+        // An interface that is not there: the others' frames before it are sent.
+        let nowhere =
+            [Way { frame: one.to_vec(), way: ends[0] }, Way { frame: one.to_vec(), way: InterfaceIndex(0) }];
+        let sent = all.send_each(&nowhere, |frame| frame.way);
+        assert!(sent.count == 1 && matches!(sent.stopped, Some(SendStop::Down)), "{sent:?}");
+    });
+}
+
+/// A frame, and the interface that it is to leave by.
+struct Way {
+    frame: Vec<u8>,
+    way: InterfaceIndex,
+}
+
+impl AsRef<[u8]> for Way {
+    fn as_ref(&self) -> &[u8] {
+        &self.frame
+    }
 }

@@ -60,7 +60,7 @@ impl Network {
 
     fn send(&self, capture: &mut Capture, at: u64, bytes: &[u8]) {
         let at = Time::from_nanos(at);
-        capture.stage(at, self.server, std::iter::once((self.passage(at.nanos()), bytes)));
+        capture.stage(at, std::iter::once((self.server, self.passage(at.nanos()), bytes)));
         capture.sent(at, 1, false);
     }
 }
@@ -85,9 +85,9 @@ fn packets_are_in_the_order_of_time_with_their_words() {
     let (mut capture, mut end) = pipe.capture(&network);
     let link = network.engine.link("access.up").map(Element::Link);
     let frames: Vec<Vec<u8>> = (0..4).map(|number| vec![number; 60]).collect();
-    let staged = frames.iter().map(|frame| (network.passage(100), &frame[..]));
+    let staged = frames.iter().map(|frame| (network.server, network.passage(100), &frame[..]));
     // Two leave, one is refused, and the last has to wait.
-    capture.stage(Time::from_nanos(100), network.server, staged);
+    capture.stage(Time::from_nanos(100), staged);
     capture.sent(Time::from_nanos(250), 2, true);
     network.send(&mut capture, 400, &frames[3]);
     // A drop that the loop heard of later than it sent those.
@@ -97,7 +97,7 @@ fn packets_are_in_the_order_of_time_with_their_words() {
     };
     dropped(200);
     dropped(300);
-    capture.stage(Time::from_nanos(400), network.client, std::iter::once((Fate::Answered, &[8; 60][..])));
+    capture.stage(Time::from_nanos(400), std::iter::once((network.client, Fate::Answered, &[8; 60][..])));
     capture.sent(Time::from_nanos(500), 1, false);
     let reading = thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -40,7 +40,7 @@ impl DataLoop {
             let line = &mut self.lines[at];
             if let Some(capture) = self.capture.as_mut().filter(|_| count > 0) {
                 let sent = line.outgoing[..count].iter().map(Outgoing::captured);
-                capture.stage(self.engine.now(), line.port, sent);
+                capture.stage(self.engine.now(), sent);
                 capture.sent(now, count, false);
             }
             left(&mut self.meter, &line.outgoing[..count], now..now);

@@ -92,7 +92,7 @@ impl DataLoop {
         self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
     }
 
-    /// Separates frames of a line that stay at its port from those that cross the network. Returns the instant of the last one.
+    /// Separates frames of a line that stay at their port from those that cross the network. Returns the instant of the last one.
     fn sort_out(&mut self, at: usize) -> Time {
         if self.gateway.is_some() {
             return self.route_in(at);
@@ -101,13 +101,18 @@ impl DataLoop {
         let mut last = now;
         for received in self.received.drain(..) {
             let line = &mut self.lines[at];
+            let Some(port) = line.port_of(&received) else {
+                self.frames.recycle(received.frame);
+                continue;
+            };
             let arrival = line.arrivals.of(received.stamp, now, &self.clock);
             if arrival.is_implausible {
                 self.meter.implausibly_stamped();
             }
             last = arrival.at;
             self.last_input = last;
-            let port = &mut self.ports[usize::from(line.port.index())];
+            let port = &mut self.ports[usize::from(port.index())];
+            port.came += 1;
             let Some(Plugged { plug, .. }) = &port.plugged else { continue };
             let fate = plug.neighbours.judge(&received.frame, &mut self.made);
             if fate == Fate::Crosses {

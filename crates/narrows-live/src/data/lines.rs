@@ -4,6 +4,8 @@ use std::ops::{Index, IndexMut};
 
 use narrows_core::PortId;
 use narrows_io::cable_end::CableEnd;
+use narrows_io::link::InterfaceIndex;
+use narrows_io::packet_socket::{Received, Sent};
 
 use super::arrivals::Arrivals;
 use super::trains::Trains;
@@ -14,8 +16,9 @@ use crate::testbed::{Cable, Plug};
 /// Our end of one cable.
 pub(super) struct Line {
     pub(super) end: CableEnd,
-    /// The port at it.
+    /// The port at it, or the first of several.
     pub(super) port: PortId,
+    lanes: Lanes,
     /// Frames to be sent.
     pub(super) outgoing: Vec<Outgoing>,
     /// Arrival times of its frames.
@@ -28,11 +31,76 @@ pub(super) struct Line {
     pub(super) refused: u64,
 }
 
+impl Line {
+    /// Whether several ports share it.
+    pub(super) fn is_shared(&self) -> bool {
+        !self.lanes.by_place.is_empty()
+    }
+
+    /// The port that a frame came to; `None` for one of no port.
+    pub(super) fn port_of(&self, received: &Received) -> Option<PortId> {
+        match received.interface {
+            None => Some(self.port),
+            Some(interface) => self.lanes.get(interface),
+        }
+    }
+}
+
+/// The ports at a line with several, by the interfaces of their cables, whose numbers are close to each other.
+#[derive(Default)]
+struct Lanes {
+    /// The interface of the first place.
+    first: u32,
+    by_place: Vec<Option<PortId>>,
+}
+
+impl Lanes {
+    /// Interfaces come in the order of their numbers.
+    fn add(&mut self, interface: InterfaceIndex, port: PortId) {
+        if self.by_place.is_empty() {
+            self.first = interface.0;
+        }
+        let place = interface.0.saturating_sub(self.first) as usize;
+        self.by_place.resize(self.by_place.len().max(place + 1), None);
+        self.by_place[place] = Some(port);
+    }
+
+    fn get(&self, interface: InterfaceIndex) -> Option<PortId> {
+        let place = interface.0.checked_sub(self.first)?;
+        *self.by_place.get(place as usize)?
+    }
+}
+
 /// Where a port is plugged in.
 pub(super) struct Plugged {
     /// The index of the line.
     pub(super) line: usize,
     pub(super) plug: Plug,
+}
+
+/// Splits lost frames among ports by how many each misses, the one that misses most first; what none misses is counted at
+/// `otherwise`.
+fn split(lost: u64, mut missing: Vec<(u64, PortId)>, otherwise: PortId) -> Vec<(PortId, u64)> {
+    missing.sort_unstable_by(|one, other| other.cmp(one));
+    let mut left = lost;
+    let mut losers = Vec::new();
+    for (count, port) in missing {
+        let count = count.min(left);
+        left -= count;
+        losers.extend((count > 0).then_some((port, count)));
+    }
+    losers.extend((left > 0).then_some((otherwise, left)));
+    losers
+}
+
+/// Sends frames of a line, each to its port.
+pub(super) fn send(end: &mut CableEnd, frames: &mut [Outgoing], ports: &[Port]) -> Sent {
+    end.send_each(frames, |outgoing| {
+        let plugged = ports[usize::from(outgoing.port.index())].plugged.as_ref();
+        let lane = plugged.and_then(|plugged| plugged.plug.lane.as_ref());
+        // The kernel knows no interface 0: the frame counts as refused.
+        lane.map_or(InterfaceIndex(0), |lane| lane.interface)
+    })
 }
 
 /// All of them.
@@ -54,15 +122,19 @@ impl Lines {
         cables.sort_by_key(|cable| cable.plugs.first().and_then(|plug| find(&plug.port)));
         for Cable { end, laid, far, plugs } in cables {
             let line = all.len();
-            let mut at_it = None;
+            let (mut at_it, mut lanes) = (None, Lanes::default());
             for plug in plugs {
                 let Some(port) = find(&plug.port) else { continue };
+                if let Some(lane) = &plug.lane {
+                    lanes.add(lane.interface, port);
+                }
                 ports[usize::from(port.index())].plugged = Some(Plugged { line, plug });
                 at_it.get_or_insert(port);
             }
             all.extend(at_it.map(|port| Line {
                 end,
                 port,
+                lanes,
                 outgoing: Vec::new(),
                 arrivals: Arrivals::since(laid),
                 trains: Trains::default(),
@@ -72,6 +144,21 @@ impl Lines {
             }));
         }
         Self { all, sending: Vec::new() }
+    }
+
+    /// Splits what a line has lost among its ports, by what their hosts have sent.
+    pub(super) fn losers(&mut self, line: usize, lost: u64, ports: &mut [Port]) -> Vec<(PortId, u64)> {
+        let line = &self.all[line];
+        let mut missing = Vec::new();
+        for port in line.lanes.by_place.iter().flatten() {
+            let Port { came, plugged, .. } = &mut ports[usize::from(port.index())];
+            if let Some(lane) = plugged.as_mut().and_then(|plugged| plugged.plug.lane.as_mut()) {
+                missing.push((lane.far.sent().saturating_sub(*came), *port));
+            }
+        }
+        let losers = split(lost, missing, line.port);
+        losers.iter().for_each(|&(port, count)| ports[usize::from(port.index())].came += count);
+        losers
     }
 
     pub(super) fn count(&self) -> usize {
@@ -130,5 +217,29 @@ impl Index<usize> for Lines {
 impl IndexMut<usize> for Lines {
     fn index_mut(&mut self, at: usize) -> &mut Line {
         &mut self.all[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_core::{Engine, NetworkConfig, PortConfig, Seed, Target};
+
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_counted_where_it_is_missing() {
+        let mut config = NetworkConfig::new(Seed(1));
+        for name in ["a", "b", "c"] {
+            config.ports.push(PortConfig { name: name.into(), entry: Target::Port("a".into()) });
+        }
+        let engine: Engine<()> = Engine::new(config).unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| engine.port(name).unwrap());
+        let missing = || vec![(3, a), (0, b), (10, c)];
+        assert_eq!(split(0, missing(), a), []);
+        assert_eq!(split(13, missing(), a), [(c, 10), (a, 3)]);
+        // Others are on their way.
+        assert_eq!(split(4, missing(), a), [(c, 4)]);
+        // A counter that is not there any more.
+        assert_eq!(split(15, missing(), b), [(c, 10), (a, 3), (b, 2)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use narrows_core::{Body, Element, Event, LinkId, Time, Verdict};
+use narrows_core::{Body, Element, Event, LinkId, PortId, Time, Verdict};
 use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::Edits;
 use narrows_frame::translate::write_ends;
@@ -13,7 +13,7 @@ use narrows_report::Meter;
 
 use super::answer::Told;
 use super::gateway::Leaving;
-use super::{DataLoop, LoopError, Outgoing};
+use super::{DataLoop, LoopError, Outgoing, lines};
 use crate::load::Load;
 
 /// The maximum number of frames sent by one call. They count as released when it begins, so it should be short.
@@ -114,6 +114,7 @@ impl DataLoop {
         let sending = std::mem::take(&mut self.lines.sending);
         for &at in &sending {
             let line = &mut self.lines[at];
+            let is_shared = line.is_shared();
             let mut sent = 0;
             while sent < line.outgoing.len() {
                 let unsent = &mut line.outgoing[sent..];
@@ -121,10 +122,13 @@ impl DataLoop {
                 let batch = &mut unsent[..count];
                 if let Some(capture) = &mut self.capture {
                     // Before sending: a sent frame may be gone.
-                    capture.stage(self.engine.now(), line.port, batch.iter().map(Outgoing::captured));
+                    capture.stage(self.engine.now(), batch.iter().map(Outgoing::captured));
                 }
                 let before = self.clock.now();
-                let step = line.end.send(batch);
+                let step = match is_shared {
+                    true => lines::send(&mut line.end, batch, &self.ports),
+                    false => line.end.send(batch),
+                };
                 let after = self.clock.now();
                 if let Some(capture) = &mut self.capture {
                     let refused = matches!(&step.stopped, Some(stop) if !matches!(stop, SendStop::Full));
@@ -151,7 +155,7 @@ impl DataLoop {
                 let too_many = &line.outgoing[sent..sent + unsent - MOST_UNSENT];
                 too_many.iter().for_each(|outgoing| self.meter.send_failed(outgoing.port, 1));
                 if let Some(capture) = &mut self.capture {
-                    capture.refused(self.clock.now(), line.port, too_many.iter().map(Outgoing::captured));
+                    capture.refused(self.clock.now(), too_many.iter().map(Outgoing::captured));
                 }
                 sent += too_many.len();
             }
@@ -176,8 +180,8 @@ pub(super) fn left(meter: &mut Meter, frames: &[Outgoing], taken: Range<Time>) {
 
 impl Outgoing {
     /// As recorded in a capture, if it is sent.
-    pub(super) fn captured(&self) -> (Fate, &[u8]) {
-        (self.passage.map_or(Fate::Answered, Fate::Released), &self.frame)
+    pub(super) fn captured(&self) -> (PortId, Fate, &[u8]) {
+        (self.port, self.passage.map_or(Fate::Answered, Fate::Released), &self.frame)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use narrows_core::{Element, Engine, Parts};
+use narrows_core::{Element, Engine, Parts, PortId};
 use narrows_io::scheduling::usable_processors;
 use narrows_report::Place;
 
@@ -40,6 +40,45 @@ impl Threads {
 /// How many threads that may never sleep fit on a host with this many processors, beside the programs.
 fn room(processors: usize) -> usize {
     if processors > 2 { processors - 1 } else { processors }
+}
+
+/// Which packet thread serves which parts of a network.
+#[derive(Clone, Debug)]
+pub struct Division {
+    shares: Vec<Share>,
+}
+
+impl Default for Division {
+    /// One thread for all.
+    fn default() -> Self {
+        Self { shares: vec![Share::default()] }
+    }
+}
+
+impl Division {
+    /// For a network of which these ports have cables.
+    ///
+    /// # Errors
+    /// If fewer processors are given than there will be threads.
+    pub fn of<'a, B>(
+        engine: &Engine<B>,
+        ports: impl IntoIterator<Item = &'a str>,
+        threads: &Threads,
+    ) -> Result<Self, PaceError> {
+        let (parts, mut sizes) = (engine.parts(), vec![0; engine.parts().count()]);
+        let ports = ports.into_iter().filter_map(|port| engine.port(port));
+        ports.for_each(|port| sizes[parts.of_port(port)] += 1);
+        Ok(Self { shares: Share::among(parts, &sizes, threads)? })
+    }
+
+    /// The number of the thread that serves a port.
+    pub fn thread_of(&self, port: PortId) -> usize {
+        self.shares.iter().position(|share| share.has(Place::Port(port))).unwrap_or(0)
+    }
+
+    pub(crate) fn into_shares(self) -> Vec<Share> {
+        self.shares
+    }
 }
 
 /// A loop's share of a network.
@@ -82,7 +121,7 @@ impl Share {
 impl Share {
     /// Shares for several loops, at most this many threads; a single share if there are no independent components, or
     /// no room for more threads. `sizes` is the number of ports with cables of each component.
-    pub(crate) fn among(parts: Parts, sizes: &[usize], threads: &Threads) -> Result<Vec<Self>, PaceError> {
+    fn among(parts: Parts, sizes: &[usize], threads: &Threads) -> Result<Vec<Self>, PaceError> {
         let count = threads.count(sizes.iter().filter(|&&size| size > 0).count())?;
         if count < 2 {
             return Ok(vec![Self::default()]);

@@ -83,17 +83,23 @@ impl DataLoop {
                 self.lines.iter_mut().filter_map(|line| line.end.kernel_end_mut()).map(|end| &*end).collect();
             agreement.count(&ends);
         }
-        for line in self.lines.iter_mut() {
+        for at in 0..self.lines.count() {
+            let line = &mut self.lines[at];
             let statistics = line.end.statistics()?;
             self.meter.send_failed(line.port, statistics.refused - line.refused);
             line.refused = statistics.refused;
             let dropped = statistics.dropped + line.far.as_mut().map_or(0, FarEnd::dropped);
             let new = dropped.saturating_sub(line.lost);
-            self.meter.receive_ring_dropped(line.port, new);
-            if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
-                recorder.lost(self.engine.now(), line.port, new)?;
-            }
             line.lost = dropped.max(line.lost);
+            let now = self.engine.now();
+            if line.is_shared() && new > 0 {
+                for (port, lost) in self.lines.losers(at, new, &mut self.ports) {
+                    self.lose(port, now, lost)?;
+                }
+            } else {
+                let port = line.port;
+                self.lose(port, now, new)?;
+            }
         }
         Ok(())
     }
@@ -123,9 +129,15 @@ impl DataLoop {
                 let clock = self.clock;
                 let came =
                     |received: &&Received| received.stamp.is_none_or(|stamp| clock.instant(stamp) <= end);
-                let lost = self.received.iter().filter(came).count() as u64;
-                self.lose(port, end, lost)?;
-                self.received.drain(..).for_each(|received| self.frames.recycle(received.frame));
+                let mut lost = Vec::new();
+                for received in self.received.drain(..) {
+                    lost.extend(self.lines[at].port_of(&received).filter(|_| came(&&received)));
+                    self.frames.recycle(received.frame);
+                }
+                for port in lost {
+                    self.ports[usize::from(port.index())].came += 1;
+                    self.lose(port, end, 1)?;
+                }
                 if count < ReceiveBatch::FRAMES {
                     break;
                 }

@@ -249,10 +249,6 @@ impl Plan {
     }
 
     /// Whether the timeline depends on the arrival of the first packet.
-    pub(super) fn awaits_first_packet(&self) -> bool {
-        self.ahead.as_ref().is_some_and(|ahead| ahead.timeline.awaits_first_packet())
-    }
-
     pub(super) fn first_packet(&self) -> Option<FirstPacket> {
         self.ahead.as_ref()?.first_packet()
     }

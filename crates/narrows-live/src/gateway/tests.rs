@@ -51,7 +51,7 @@ fn packet(to: &str, hop_limit: u8) -> Vec<u8> {
 
 fn received(frame: &[u8]) -> Received {
     let frame = FramePool::default().frame(frame);
-    Received { original_length: frame.len(), frame, stamp: None, partial_checksum: false }
+    Received { original_length: frame.len(), frame, stamp: None, partial_checksum: false, interface: None }
 }
 
 fn icmp_kind(frame: &[u8]) -> [u8; 2] {

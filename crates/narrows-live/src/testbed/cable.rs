@@ -11,7 +11,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::stack;
 use narrows_io::tap::Tap;
 
-use super::{Cable, Host, Interface, Peer, Plug, TestbedError};
+use super::{Cable, Host, Interface, Lane, Peer, Plug, TestbedError};
 use crate::cabling::{Cabling, FarEnd, Laying};
 use crate::neighbor_proxy::NeighborProxy;
 
@@ -41,16 +41,27 @@ pub(super) fn lay_cable(
     let cabling = laying.cabling();
     let end = match cabling.backend {
         Some(Backend::Tap) => tap(host, interface, cabling)?,
-        _ => veth(wire, host, interface, end, laying)?,
+        _ => {
+            lay_veth(wire, host, interface, end, cabling)?;
+            let opened = laying.open(wire, &end.name, PacketSocketOptions::default())?;
+            if opened.backend() == Backend::AfXdp && host.is_ours {
+                RouteSocket::open(&host.namespace)?.hold_back(&interface.name, HELD_BACK)?;
+            }
+            opened
+        }
     };
     let neighbours = give_addresses(host, interface)?;
     let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
+    let plug = Plug { port: interface.port.clone(), neighbours, stations: stations(interface), lane: None };
+    Ok(Cable::of_one(plug, end, laying.began(), far))
+}
+
+/// The link addresses of frames from a router to an interface.
+fn stations(interface: &Interface) -> Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)> {
     let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
     // On a switch the engine knows the link addresses.
     let router = interface.neighbours.iter().find(|peer| peer.is_router && !interface.is_switched);
-    let stations = router.map(|router| (station(router.mac), station(interface.mac)));
-    let plug = Plug { port: interface.port.clone(), neighbours, stations };
-    Ok(Cable::of_one(plug, end, laying.began(), far))
+    router.map(|router| (station(router.mac), station(interface.mac)))
 }
 
 /// Gives a host the addresses of an interface, and those of its neighbours there. Returns who answers for these.
@@ -76,15 +87,30 @@ pub(super) fn give_addresses(host: &Host, interface: &Interface) -> Result<Neigh
     Ok(neighbours)
 }
 
-/// A veth pair, its near end in our namespace.
-fn veth(
+/// The same for a cable that shares a socket with others: that of all interfaces of our namespace.
+pub(super) fn lay_lane(
     wire: &Namespace,
     host: &Host,
     interface: &Interface,
     end: &End,
-    laying: &mut Laying,
-) -> Result<CableEnd, TestbedError> {
-    let (near, cabling) = (end.name.as_str(), laying.cabling());
+    cabling: Cabling,
+) -> Result<Plug, TestbedError> {
+    lay_veth(wire, host, interface, end, cabling)?;
+    let neighbours = give_addresses(host, interface)?;
+    let far = FarEnd::sending(&host.namespace, &interface.name)?;
+    let lane = Some(Lane { interface: end.number, far });
+    Ok(Plug { port: interface.port.clone(), neighbours, stations: stations(interface), lane })
+}
+
+/// A veth pair, its near end in our namespace.
+fn lay_veth(
+    wire: &Namespace,
+    host: &Host,
+    interface: &Interface,
+    end: &End,
+    cabling: Cabling,
+) -> Result<(), TestbedError> {
+    let near = end.name.as_str();
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
     create_numbered_veth(
         &VethEnd { namespace: wire, name: near, mac: None },
@@ -99,12 +125,7 @@ fn veth(
     // All in one visit, because each visit to another namespace takes a thread.
     host.namespace.run(|| bring_up(host, interface, cabling))??;
     // A socket on an interface that is down would report that first.
-    sockets.wait_for_carrier(near, CARRIER)?;
-    let end = laying.open(wire, near, PacketSocketOptions::default())?;
-    if end.backend() == Backend::AfXdp && host.is_ours {
-        RouteSocket::open(&host.namespace)?.hold_back(&interface.name, HELD_BACK)?;
-    }
-    Ok(end)
+    Ok(sockets.wait_for_carrier(near, CARRIER)?)
 }
 
 /// A TAP device in the host's namespace.
