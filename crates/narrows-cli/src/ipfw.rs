@@ -9,6 +9,7 @@ use narrows_scenario::{Interfaces, read_script};
 
 use serde::Serialize;
 
+use crate::commands::{Commands, commands};
 use crate::json::Json;
 use crate::output::{Failure, print};
 
@@ -48,6 +49,8 @@ pub(crate) struct Ipfw {
 enum Explained {
     /// Explain ipfw scripts line by line, and print the equivalent scenario
     Check(Check),
+    /// Let a shell run a script in a sandbox, and print its commands of ipfw and the like
+    Commands(Commands),
 }
 
 /// Its arguments.
@@ -68,8 +71,10 @@ struct Check {
 }
 
 pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
-    if let Some(Explained::Check(args)) = &args.explained {
-        return check(args);
+    match &args.explained {
+        Some(Explained::Check(args)) => return check(args),
+        Some(Explained::Commands(args)) => return commands(args, "em0"),
+        None => {}
     }
     let (file, commands) = match &args.words[..] {
         [file] if fs::metadata(file).is_ok_and(|data| data.is_file()) => {

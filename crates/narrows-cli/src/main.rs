@@ -11,6 +11,7 @@ mod check;
 mod clab;
 mod clean;
 mod cni;
+mod commands;
 mod compare;
 mod completions;
 mod compose;

@@ -16,6 +16,7 @@ use narrows_scenario::netem::{self, Command, Qdisc, Verb};
 use narrows_scenario::tc::{ClassShow, FilterShow, Script};
 use narrows_scenario::{Scenario, ScenarioError};
 
+use crate::commands::{Commands, commands};
 use crate::output::{Failure, print};
 use device::{devices, link_of};
 
@@ -68,11 +69,15 @@ pub(crate) struct Tc {
 enum Explained {
     /// Explain a tc script or NetEm options, and print the equivalent scenario
     Check(check::Check),
+    /// Let a shell run a script in a sandbox, and print its commands of tc, ip and the like
+    Commands(Commands),
 }
 
 pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
-    if let Some(Explained::Check(args)) = &args.explained {
-        return check::check(args);
+    match &args.explained {
+        Some(Explained::Check(args)) => return check::check(args),
+        Some(Explained::Commands(args)) => return commands(args, "eth0"),
+        None => {}
     }
     if let Some(file) = &args.batch {
         change_tree(&Client::find_or_start(args.run.as_deref())?, &Script::load(file)?)?;

@@ -15,6 +15,7 @@ mod calibrate;
 mod captured;
 mod certified;
 mod cni;
+mod commands;
 mod common;
 mod compare;
 mod compat;

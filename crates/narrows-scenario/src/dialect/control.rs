@@ -56,15 +56,16 @@ enum Joint {
 /// Commands without an effect on a network. What leads to these alone need not be known.
 const HARMLESS: [&str; 8] = ["exit", "return", "echo", "printf", "logger", "true", ":", "shift"];
 
+/// What to do about conditions.
+const KEEP: &str = "keep the branch that applies, or use `narrows tc commands` (`narrows ipfw commands`)";
+/// What to do about loops.
+const LIST: &str = "write the list of values: for i in $(seq 1 4); do …, or use `narrows tc commands` (`narrows ipfw commands`)";
+
 /// Words before a command that belong to a loop or condition.
 const BEFORE: [&str; 3] = ["do", "then", "else"];
 /// Words that begin what is not understood, the word that ends it, and what to write instead.
-const OTHERS: [(&str, &str, &str); 4] = [
-    ("while", "done", "write the list of values: for i in $(seq 1 4); do …"),
-    ("until", "done", "write the list of values: for i in $(seq 1 4); do …"),
-    ("select", "done", "write the list of values: for i in 1 2 3; do …"),
-    ("case", "esac", "keep the branch that applies"),
-];
+const OTHERS: [(&str, &str, &str); 4] =
+    [("while", "done", LIST), ("until", "done", LIST), ("select", "done", LIST), ("case", "esac", KEEP)];
 
 /// Calls `command` with each command in the order in which a shell would run it, until it says that it was
 /// the last one. Returns problems of loops and conditions.
@@ -599,7 +600,7 @@ impl<'p> Runner<'_, 'p> {
         let unknown = || {
             Problem::new("a condition that depends on more than the script")
                 .at(&(test.start + blank(&self.text[test.clone()])..test.end))
-                .help("scripts are read, not run: keep the branch that applies")
+                .help(format!("scripts are read, not run: {KEEP}"))
         };
         let words = self.variables.words(self.text, test.clone()).map_err(|_| unknown())?;
         let mut words: Vec<&str> = words.iter().map(Expanded::text).collect();

@@ -420,7 +420,7 @@ fn quote_end(text: &str) -> usize {
     text.find('"').unwrap_or(text.len())
 }
 
-const NOT_RUN: &str = "scripts are read and not run: write the value itself";
+const NOT_RUN: &str = "scripts are read and not run: write the value itself, or use `narrows tc commands` (`narrows ipfw commands`)";
 
 fn not_run(text: &str) -> Problem {
     Problem::new(format!("{} is a command or an expansion of a shell", Found(text))).help(NOT_RUN)

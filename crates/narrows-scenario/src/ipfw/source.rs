@@ -254,7 +254,7 @@ impl Source<'_> {
             Joined::Piped if counts => Ok(Some(line)),
             Joined::OnFailure if counts => Err(first
                 .problem("a command that depends on the failure of another")
-                .help("scripts are read, not run: keep the command that applies")),
+                .help("scripts are read, not run: keep the command that applies, or use `narrows ipfw commands`")),
             Joined::OnFailure | Joined::Piped | Joined::Batch => Ok(None),
         }
     }
@@ -326,7 +326,7 @@ pub(super) fn of_line(problem: Problem, line: &Line) -> Problem {
 fn block_problem(place: &Range<usize>, keyword: &str) -> Problem {
     Problem::new(format!("{}: scripts are read and not run", Found(keyword)))
         .at(place)
-        .help("write the commands that it would run")
+        .help("write the commands that it would run, or let `narrows ipfw commands` print them")
 }
 
 /// The most lines of a loop: each line that begins one is searched so far for its end.

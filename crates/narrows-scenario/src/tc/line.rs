@@ -92,9 +92,9 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         // Commands that process output, or handle a failure, do not affect the network.
         Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
         Joined::OnFailure => {
-            return Err(first
-                .problem("a command that depends on the failure of another")
-                .help("scripts are read, not run: keep the command that applies"));
+            return Err(first.problem("a command that depends on the failure of another").help(
+                "scripts are read, not run: keep the command that applies, or use `narrows tc commands`",
+            ));
         }
         Joined::Piped => {
             return Err(first

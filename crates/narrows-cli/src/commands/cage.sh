@@ -1,0 +1,107 @@
+# cage SCRIPT SECONDS INTERFACE [ARGUMENT…]: runs a script where it reaches nothing of this host: in namespaces of its own, which
+# the caller has made, without a network, with tools that only work on text, and with stand-ins for those that configure networks
+# (stand-ins.sh, in $NARROWS_STAND_INS). Writes the stand-ins' calls to standard output, and what else happened to standard error.
+set -euo pipefail
+script=$1 seconds=$2 interface=$3
+shift 3
+fail() { printf 'failed %s\n' "$*" >&2; exit 1; }
+
+# Hides nothing that is needed below.
+root=/sys
+mount -t tmpfs -o size=64m none $root || fail "the kernel refuses a file system for the script"
+mkdir -p $root/{cage/bin,dev,etc/defaults,home,old,opt,proc,root,run,tmp,usr/{bin,sbin,local/{bin,sbin}},var/{lock,log,run,tmp}}
+for folder in /lib /lib32 /lib64 /libx32 /usr/lib /usr/lib32 /usr/lib64; do
+  if [ -L $folder ]; then
+    ln -s "$(readlink $folder)" $root$folder
+  elif [ -d $folder ]; then
+    mkdir -p $root$folder
+    mount --bind -o ro $folder $root$folder || fail "the kernel refuses $folder for reading only"
+  fi
+done
+ln -s usr/bin $root/bin
+ln -s usr/sbin $root/sbin
+tools="[ awk basename bash bc cat chmod cmp cp cut date dd diff dirname echo egrep env expr false fgrep find fold getopt gawk grep head
+  hostname ln ls mawk md5sum mkdir mktemp mv nl nproc od paste printf readlink realpath rev rm rmdir sed seq shuf sort stat stty tail
+  tee test touch tput tr true uname uniq wc xargs yes"
+for tool in $tools; do
+  if found=$(type -P "$tool"); then
+    : >"$root/usr/bin/$tool"
+    mount --bind -o ro "$(readlink -f "$found")" "$root/usr/bin/$tool" || fail "the kernel refuses $tool for reading only"
+  fi
+done
+# For the cage itself.
+cp "$(type -P sleep)" "$(type -P umount)" $root/cage/bin/
+for name in null zero full random urandom; do
+  : >$root/dev/$name
+  mount --bind /dev/$name $root/dev/$name || fail "the kernel refuses /dev/$name"
+done
+# Some containers hide a part of /proc; then there is none.
+mount -t proc none $root/proc 2>/dev/null || true
+ln -s /proc/self/fd $root/dev/fd
+ln -s fd/0 $root/dev/stdin
+ln -s fd/1 $root/dev/stdout
+ln -s fd/2 $root/dev/stderr
+
+# Copies of the script and of the files beside it, so that nothing of the user is written to.
+folder=$(dirname "$script")
+mkdir -p "$root$folder"
+while IFS= read -r -d '' file; do
+  mkdir -p "$root$folder/$(dirname "$file")"
+  cp "$folder/$file" "$root$folder/$file" 2>/dev/null || true
+done < <(cd "$folder" && { find . -maxdepth 3 -type f -size -256k -print0 2>/dev/null || true; } | head -z -n 500)
+cp "$script" "$root$script"
+
+printf '%s' "$NARROWS_STAND_INS" >$root/cage/stand-ins
+unset NARROWS_STAND_INS
+printf '#!/usr/bin/bash\nexec bash "$@"\n' >$root/cage/sh
+# A call by path, by sudo or xargs: BASH_ENV defines the function of the same name.
+printf '#!/usr/bin/bash\n"${0##*/}" "$@"\n' >$root/cage/call
+chmod 755 $root/cage/sh $root/cage/call
+for shell in sh dash ash ksh; do ln -s /cage/sh $root/usr/bin/$shell; done
+ln -s /usr/bin/bash $root/usr/local/bin/bash
+while read -r name; do
+  for folder_of in /usr/sbin /usr/bin /usr/local/sbin; do ln -s /cage/call "$root$folder_of/$name"; done
+done < <(sed -n 's/^\([a-z][a-z0-9-]*\)() .*# stand-in$/\1/p' $root/cage/stand-ins)
+printf 'root:x:0:0:root:/root:/bin/bash\n' >$root/etc/passwd
+printf '127.0.0.1 localhost\n' >$root/etc/hosts
+# FreeBSD's scripts of services, as far as they start one.
+cat >$root/etc/rc.subr <<'RC'
+checkyesno() { case ${!1:-} in [Yy][Ee][Ss] | [Tt][Rr][Uu][Ee] | [Oo][Nn] | 1) return 0 ;; esac; return 1; }
+load_rc_config() { :; }
+run_rc_command() { local of=${1:-start}_cmd; ${!of:-:}; }
+RC
+cp $root/etc/rc.subr $root/etc/network.subr
+printf 'source_rc_confs() { :; }\n' >$root/etc/defaults/rc.conf
+: >$root/etc/rc.conf
+: >$root/cage/calls
+: >$root/cage/unknown
+echo 0 >$root/cage/time
+
+work=$PWD
+cd $root
+pivot_root . old || fail "the kernel refuses another root"
+/cage/bin/umount -l /old
+rmdir /old
+mkdir -p "/sys/class/net/$interface"
+printf '1500\n' >"/sys/class/net/$interface/mtu"
+printf 'up\n' >"/sys/class/net/$interface/operstate"
+cd "$work" 2>/dev/null || cd "$folder"
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root USER=root LOGNAME=root SHELL=/bin/bash
+export NARROWS_INTERFACE=$interface BASH_ENV=/cage/stand-ins
+unset ENV
+ulimit -t "$seconds" -f 65536 -v 1048576 -u 500 2>/dev/null || true
+bash "$script" "$@" </dev/null >/cage/out 2>/cage/err &
+running=$!
+(/cage/bin/sleep "$seconds" && : >/cage/late && kill -9 $running) 2>/dev/null &
+status=0
+wait $running 2>/dev/null || status=$?
+# What it left running writes no more.
+kill -9 -1 2>/dev/null || true
+cat /cage/calls
+{
+  [ ! -e /cage/late ] || printf 'late\n'
+  [ ! -e /cage/slept ] || printf 'slept\n'
+  printf 'status %s\n' $status
+  sort -u /cage/unknown | sed 's/^/unknown /'
+  tail -n 3 /cage/err | sed 's/^/said /'
+} >&2

@@ -1,0 +1,153 @@
+//! What scripts would configure, as a shell runs them in a sandbox.
+
+use std::fs;
+
+use crate::common::{Finished, Scratch, finish, narrows};
+
+fn commands(dialect: &str, words: &[&str]) -> Finished {
+    let mut arguments = vec![dialect, "commands"];
+    arguments.extend(words);
+    finish(&mut narrows(arguments))
+}
+
+/// Whatever a shell can do.
+const SHAPE: &str = r#"#!/bin/sh
+IF=$(ip route | awk '/default/ {print $5}')
+[ "$(id -u)" -eq 0 ] || exit 1
+command -v iperf3 >/dev/null || exit 1
+case "$1" in
+start)
+  . "$(dirname "$0")/rates"
+  sudo tc qdisc add dev $IF root handle 1: htb default 10
+  /sbin/tc class add dev $IF parent 1: classid 1:10 htb rate ${2:-1mbit}
+  n=0
+  while [ $n -lt 2 ]; do
+    tc filter add dev "$IF" parent 1: protocol ip prio 1 u32 match ip dport $((8000 + n)) 0xffff flowid 1:10
+    n=$((n + 1))
+  done
+  tc qdisc show dev $IF | grep -q netem || ip netns exec blue tc qdisc add dev veth0 root netem delay 10ms
+  echo "class add dev $IF parent 1: classid 1:20 htb rate $FAST" | tc -batch -
+  iptables -C OUTPUT -j MARK --set-mark 1 || iptables -A OUTPUT -p tcp -j MARK --set-mark 1
+  iperf3 -c server
+  printf 'eth5\n' | xargs -n 1 sh -c 'tc qdisc add dev $0 root pfifo limit "1""0"'
+  while true; do
+    sleep 30m
+    tc qdisc change dev $IF root netem delay "10ms"
+  done
+  ;;
+*)
+  echo "usage: $0 start [RATE]" >&2
+  exit 3
+  ;;
+esac
+"#;
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_script_does_here_what_it_would_do() {
+    let scratch = Scratch::new();
+    let script = scratch.write("shape.sh", SHAPE);
+    scratch.write("rates", "FAST=8mbit\n");
+    let script = script.to_str().unwrap();
+    let ended = commands("tc", &["--device", "wan0", script, "start", "5mbit"]).expect(0);
+    let expected = "\
+tc qdisc add dev wan0 root handle 1: htb default 10 # shape.sh:8
+tc class add dev wan0 parent 1: classid 1:10 htb rate 5mbit # shape.sh:9
+tc filter add dev wan0 parent 1: protocol ip prio 1 u32 match ip dport 8000 0xffff flowid 1:10 # shape.sh:12
+tc filter add dev wan0 parent 1: protocol ip prio 1 u32 match ip dport 8001 0xffff flowid 1:10 # shape.sh:12
+ip netns exec blue tc qdisc add dev veth0 root netem delay 10ms # shape.sh:15
+tc class add dev wan0 parent 1: classid 1:20 htb rate 8mbit # shape.sh:16
+iptables -A OUTPUT -p tcp -j MARK --set-mark 1 # shape.sh:17
+tc qdisc add dev eth5 root pfifo limit 10
+sleep 30m # shape.sh:21
+tc qdisc change dev wan0 root netem delay 10ms # shape.sh:22
+sleep 30m # shape.sh:21
+tc qdisc change dev wan0 root netem delay 10ms # shape.sh:22
+sleep 30m # shape.sh:21
+";
+    assert_eq!(ended.out, expected, "{ended}");
+    assert!(ended.err.contains("after it had slept for 1h (--until)"), "{ended}");
+    assert!(ended.err.contains("without effect here: iperf3"), "{ended}");
+    // Without arguments it only says how it is used.
+    let ended = commands("tc", &[script]).expect(0);
+    assert!(ended.out.is_empty() && ended.err.contains("status 3: usage: "), "{ended}");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn what_it_prints_is_a_script_that_is_read() {
+    let scratch = Scratch::new();
+    let text =
+        "case $1 in on) for n in 10 20; do tc qdisc add dev eth$n root netem delay ${n}ms; done;; esac";
+    let script = scratch.write("two.sh", text);
+    let refused = finish(&mut narrows(["tc", "check", script.to_str().unwrap()]));
+    assert!(refused.code() == 2 && refused.err.contains("`narrows tc commands`"), "{refused}");
+    let ended = commands("tc", &[script.to_str().unwrap(), "on"]).expect(0);
+    let printed = scratch.write("two.tc", &ended.out);
+    let explained = finish(&mut narrows(["tc", "check", printed.to_str().unwrap()])).expect(0);
+    assert!(explained.out.contains("[links.link.down]\ndelay = \"20ms\""), "{explained}");
+
+    let rules = "add 100 pipe 1 ip from any to any\n# of the line\npipe 1 config bw 2Mbit/s\n";
+    scratch.write("rules", rules);
+    let script = "fw='/sbin/ipfw -q'\n$fw -f flush\nif_=$(route -n get default | awk '/interface:/ {print $2}')\n\
+                  ipfw -q $(dirname $0)/rules\n[ \"$(sysctl -n net.inet.ip.fw.enable)\" = 1 ] && $fw add 200 allow ip from any to any via $if_\n\
+                  ipfw list";
+    let script = scratch.write("fw.sh", script);
+    let ended = commands("ipfw", &[script.to_str().unwrap()]).expect(0);
+    let expected = "\
+ipfw -q -f flush # fw.sh:2
+ipfw add 100 pipe 1 ip from any to any # fw.sh:4
+ipfw pipe 1 config bw 2Mbit/s # fw.sh:4
+ipfw -q add 200 allow ip from any to any via em0 # fw.sh:5
+";
+    assert_eq!(ended.out, expected, "{ended}");
+    let printed = scratch.write("fw.ipfw", &ended.out);
+    finish(&mut narrows(["ipfw", "check", printed.to_str().unwrap()])).expect(0);
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn nothing_of_the_host_is_reached() {
+    let scratch = Scratch::new();
+    let text = r#"
+echo left >/tmp/narrows-commands-left; echo left >/usr/lib/narrows-commands-left
+rm -rf /usr/lib/* /etc/* /home 2>/dev/null
+for file in /etc/shadow /etc/hostname /root/.ssh /proc/1/root/etc/shadow /old /sys/kernel /dev/sda; do
+  [ ! -e $file ] || tc seen $file
+done
+tc processes $(ls -d /proc/[0-9]* | wc -w | awk '{print ($1 < 20)}')
+tc interfaces $(grep -c : /proc/net/dev)
+(exec 3<>/dev/tcp/127.0.0.1/22) 2>/dev/null && tc connected
+kill -9 1
+echo changed >"$0"; echo changed >"$(dirname "$0")/beside"; rm -rf "$(dirname "$0")"/*
+kill -9 -1
+"#;
+    let script = scratch.write("evil.sh", text);
+    let beside = scratch.write("beside", "as it was");
+    let ended = commands("tc", &[script.to_str().unwrap()]).expect(0);
+    // The loopback interface alone.
+    let expected = "tc processes 1 # evil.sh:7\ntc interfaces 1 # evil.sh:8\n";
+    assert_eq!(ended.out, expected, "{ended}");
+    assert_eq!(
+        (fs::read_to_string(script).unwrap(), fs::read_to_string(beside).unwrap()),
+        (text.into(), "as it was".into())
+    );
+    for left in ["/tmp/narrows-commands-left", "/usr/lib/narrows-commands-left"] {
+        assert!(!fs::exists(left).unwrap(), "{left}");
+    }
+}
+
+#[test]
+fn what_is_no_script_is_refused() {
+    let scratch = Scratch::new();
+    let folder = scratch.file("");
+    for (words, why) in [
+        (vec!["/nowhere/x.sh"], "the script `/nowhere/x.sh`: No such file"),
+        (vec![folder.to_str().unwrap()], "not a file"),
+        (vec!["--device", "a/b", "/proc/self/exe"], "--device `a/b`: no interface can have this name"),
+        (vec!["--until", "soon", "/proc/self/exe"], "--until"),
+    ] {
+        let ended = commands("tc", &words);
+        assert!(ended.code() == 2 && ended.err.contains(why), "{why}: {ended}");
+    }
+}
