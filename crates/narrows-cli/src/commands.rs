@@ -17,13 +17,13 @@ use crate::output::Failure;
 const CAGE: &str = include_str!("commands/cage.sh");
 const STAND_INS: &str = include_str!("commands/stand-ins.sh");
 /// How long a script may run, in seconds: it waits for nothing.
-const SECONDS: u32 = 20;
+const SECONDS: u32 = 60;
 
 /// Arguments of both.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The script runs in a sandbox: without a network, with tools for text only, on copies of the files beside
-it, for at most 20 s. Programs that configure networks (tc, ip, iptables, ipset, ipfw, dnctl, sysctl,
+it, for at most 60 s. Programs that configure networks (tc, ip, iptables, ipset, ipfw, dnctl, sysctl,
 sleep) are written down and succeed; sudo, ssh and docker exec run what they are given; others do nothing.
 Questions about the host are answered as if it had one interface (--device) with 192.0.2.2/24. Needs
 bash, unshare (util-linux), and root or user namespaces.
@@ -50,6 +50,30 @@ pub(crate) struct Commands {
     words: Vec<String>,
 }
 
+/// The system that a script finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum System {
+    Linux,
+    FreeBsd,
+}
+
+impl System {
+    /// As `uname` prints it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::FreeBsd => "FreeBSD",
+        }
+    }
+
+    fn device(self) -> &'static str {
+        match self {
+            Self::Linux => "eth0",
+            Self::FreeBsd => "em0",
+        }
+    }
+}
+
 /// What else happened.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Happened {
@@ -60,7 +84,7 @@ struct Happened {
     status: u32,
     /// Programs that do nothing.
     unknown: BTreeSet<String>,
-    /// The end of its standard error.
+    /// The beginning of its standard error.
     said: Vec<String>,
 }
 
@@ -99,6 +123,10 @@ impl Happened {
             let said = self.said.iter().map(|line| format!(": {line}")).collect::<String>();
             remarks.push(format!("the script ended with status {}{said}", self.status));
         }
+        let missing = self.said.iter().filter(|line| line.contains("No such file"));
+        if self.status == 0 {
+            remarks.extend(missing.map(|line| format!("the script said: {line}")));
+        }
         if !self.unknown.is_empty() {
             let names: Vec<_> = self.unknown.iter().map(String::as_str).collect();
             remarks.push(format!("without effect here: {}", names.join(", ")));
@@ -108,11 +136,11 @@ impl Happened {
 }
 
 /// Prints what the script calls.
-pub(crate) fn commands(args: &Commands, device: &str) -> Result<u8, Failure> {
+pub(crate) fn commands(args: &Commands, system: System) -> Result<u8, Failure> {
     let (script, rest) = args.words.split_first().unwrap_or((const { &String::new() }, &[]));
     let path = found(script)?;
     let until = span_of_time("until", &args.until)?.nanos().div_ceil(1_000_000_000);
-    let device = args.device.as_deref().unwrap_or(device);
+    let device = args.device.as_deref().unwrap_or(system.device());
     if device.is_empty() || device.len() > 15 || device.contains(|c: char| c == '/' || c.is_whitespace()) {
         return Err(Failure::Other(format!(
             "--device `{}`: no interface can have this name",
@@ -137,6 +165,7 @@ pub(crate) fn commands(args: &Commands, device: &str) -> Result<u8, Failure> {
         .args(rest)
         .env("NARROWS_STAND_INS", STAND_INS)
         .env("NARROWS_UNTIL", until.to_string())
+        .env("NARROWS_SYSTEM", system.name())
         .env_remove("BASH_ENV")
         .stdin(Stdio::null())
         .output()
@@ -186,10 +215,13 @@ mod tests {
         assert_eq!(remarks[0], "the script ended with status 3: x.sh: line 3: y: unbound variable");
         assert_eq!(remarks[1..], ["without effect here: iperf3, ping"]);
         let late = Happened::parse("late\nstatus 137\n").remarks("1h");
-        assert_eq!(late, ["the script was stopped after 20 s"]);
+        assert_eq!(late, ["the script was stopped after 60 s"]);
         let slept = Happened::parse("slept\nstatus 137\n").remarks("2m");
         assert_eq!(slept, ["the script was stopped after it had slept for 2m (--until)"]);
-        assert!(Happened::parse("status 0\n").remarks("1h").is_empty());
+        assert!(Happened::parse("status 0\nsaid warning: x\n").remarks("1h").is_empty());
+        let missing = Happened::parse("status 0\nsaid x.sh: line 1: /etc/rules: No such file or directory\n")
+            .remarks("1h");
+        assert_eq!(missing, ["the script said: x.sh: line 1: /etc/rules: No such file or directory"]);
     }
 
     #[test]

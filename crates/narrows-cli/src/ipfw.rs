@@ -9,7 +9,7 @@ use narrows_scenario::{Interfaces, read_script};
 
 use serde::Serialize;
 
-use crate::commands::{Commands, commands};
+use crate::commands::{Commands, System, commands};
 use crate::json::Json;
 use crate::output::{Failure, print};
 
@@ -73,7 +73,7 @@ struct Check {
 pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
     match &args.explained {
         Some(Explained::Check(args)) => return check(args),
-        Some(Explained::Commands(args)) => return commands(args, "em0"),
+        Some(Explained::Commands(args)) => return commands(args, System::FreeBsd),
         None => {}
     }
     let (file, commands) = match &args.words[..] {

@@ -16,7 +16,7 @@ use narrows_scenario::netem::{self, Command, Qdisc, Verb};
 use narrows_scenario::tc::{ClassShow, FilterShow, Script};
 use narrows_scenario::{Scenario, ScenarioError};
 
-use crate::commands::{Commands, commands};
+use crate::commands::{Commands, System, commands};
 use crate::output::{Failure, print};
 use device::{devices, link_of};
 
@@ -76,7 +76,7 @@ enum Explained {
 pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     match &args.explained {
         Some(Explained::Check(args)) => return check::check(args),
-        Some(Explained::Commands(args)) => return commands(args, "eth0"),
+        Some(Explained::Commands(args)) => return commands(args, System::Linux),
         None => {}
     }
     if let Some(file) = &args.batch {

@@ -22,7 +22,7 @@ ln -s usr/bin $root/bin
 ln -s usr/sbin $root/sbin
 tools="[ awk basename bash bc cat chmod cmp cp cut date dd diff dirname echo egrep env expr false fgrep find fold getopt gawk grep head
   hostname ln ls mawk md5sum mkdir mktemp mv nl nproc od paste printf readlink realpath rev rm rmdir sed seq shuf sort stat stty tail
-  tee test touch tput tr true uname uniq wc xargs yes"
+  tee test touch tput tr true uniq wc xargs yes"
 for tool in $tools; do
   if found=$(type -P "$tool"); then
     : >"$root/usr/bin/$tool"
@@ -30,7 +30,7 @@ for tool in $tools; do
   fi
 done
 # For the cage itself.
-cp "$(type -P sleep)" "$(type -P umount)" $root/cage/bin/
+cp "$(type -P sleep)" "$(type -P umount)" "$(type -P uname)" $root/cage/bin/
 for name in null zero full random urandom; do
   : >$root/dev/$name
   mount --bind /dev/$name $root/dev/$name || fail "the kernel refuses /dev/$name"
@@ -75,6 +75,13 @@ printf 'source_rc_confs() { :; }\n' >$root/etc/defaults/rc.conf
 : >$root/etc/rc.conf
 : >$root/cage/calls
 : >$root/cage/unknown
+echo 0 >$root/cage/last
+idle="arp defaults devlink ebtables ethtool ifdown ifup insmod kextload killall kldload kldstat kldunload launchctl logger lsmod
+  modprobe natd ndp networksetup pfctl pkg pkill rmmod scutil service sysrc systemctl tcpdump vconfig wpa_cli"
+echo $idle >$root/cage/idle
+for name in $idle; do
+  for folder_of in /usr/sbin /usr/bin; do ln -s /cage/call "$root$folder_of/$name"; done
+done
 echo 0 >$root/cage/time
 
 work=$PWD
@@ -82,9 +89,17 @@ cd $root
 pivot_root . old || fail "the kernel refuses another root"
 /cage/bin/umount -l /old
 rmdir /old
-mkdir -p "/sys/class/net/$interface"
-printf '1500\n' >"/sys/class/net/$interface/mtu"
-printf 'up\n' >"/sys/class/net/$interface/operstate"
+for name in lo "$interface"; do
+  mkdir -p "/sys/class/net/$name"/{queues/{rx,tx}-0,statistics}
+  printf '1500\n' >"/sys/class/net/$name/mtu"
+  printf 'up\n' >"/sys/class/net/$name/operstate"
+  for counter in rx_bytes tx_bytes rx_packets tx_packets; do printf '0\n' >"/sys/class/net/$name/statistics/$counter"; done
+done
+# Programs that stand-ins replace, wherever the script expects them.
+while IFS= read -r path; do
+  name=${path##*/}
+  [ ! -e "/usr/sbin/$name" ] || [ -e "$path" ] || { mkdir -p "${path%/*}" && ln -s /cage/call "$path"; } 2>/dev/null
+done < <(grep -oE '/[A-Za-z0-9_./-]+/(tc|ip|ipfw|dnctl|iptables|ip6tables|ipset|sysctl)\b' "$script" | sort -u | head -n 50)
 cd "$work" 2>/dev/null || cd "$folder"
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root USER=root LOGNAME=root SHELL=/bin/bash
 export NARROWS_INTERFACE=$interface BASH_ENV=/cage/stand-ins
@@ -92,16 +107,31 @@ unset ENV
 ulimit -t "$seconds" -f 65536 -v 1048576 -u 500 2>/dev/null || true
 bash "$script" "$@" </dev/null >/cage/out 2>/cage/err &
 running=$!
-(/cage/bin/sleep "$seconds" && : >/cage/late && kill -9 $running) 2>/dev/null &
+# Until the script has ended, and what it has left running.
+is_running() {
+  local process
+  [ -d /proc/1 ] || { kill -0 $running 2>/dev/null && return; }
+  for process in /proc/[0-9]*; do
+    case $process in /proc/1 | '/proc/[0-9]*') ;; *) return 0 ;; esac
+  done
+  return 1
+}
+began=$SECONDS
+while is_running; do
+  if [ $((SECONDS - began)) -ge "$seconds" ]; then
+    : >/cage/late
+    break
+  fi
+  /cage/bin/sleep 0.02 || true
+done
+kill -9 -1 2>/dev/null || true
 status=0
 wait $running 2>/dev/null || status=$?
-# What it left running writes no more.
-kill -9 -1 2>/dev/null || true
 cat /cage/calls
 {
   [ ! -e /cage/late ] || printf 'late\n'
   [ ! -e /cage/slept ] || printf 'slept\n'
   printf 'status %s\n' $status
   sort -u /cage/unknown | sed 's/^/unknown /'
-  tail -n 3 /cage/err | sed 's/^/said /'
+  head -n 5 /cage/err | sed 's/^/said /'
 } >&2

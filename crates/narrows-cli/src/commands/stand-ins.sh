@@ -2,6 +2,8 @@
 # the script's line. They succeed, and answer questions about the host as one whose only interface is $NARROWS_INTERFACE, 192.0.2.2/24,
 # with a router at 192.0.2.1. Those marked as stand-in are found by path and by other programs, too.
 RANDOM=1
+# As in FreeBSD's sh.
+shopt -s expand_aliases
 
 # Where the script is: FILE:LINE, in REPLY; empty in a shell of its own.
 narrows_at() {
@@ -36,9 +38,10 @@ narrows_call() {
 # Each line of a file, as arguments of a program.
 narrows_file() {
   local line
-  while IFS= read -r line || [ -n "$line" ]; do
-    case $line in '' | [[:space:]]#* | '#'*) continue ;; esac
-    narrows_line "$1 $line"
+  while read -r line || [ -n "$line" ]; do
+    case $line in '' | '#'*) continue ;; esac
+    line=${line%%[[:space:]]#*}
+    narrows_line "$1 ${line%"${line##*[![:space:]]}"}"
   done <"$2"
 }
 
@@ -58,10 +61,38 @@ narrows_words() {
   REPLY="${words[*]:0:2}"
 }
 
+# The disciplines or classes that the script has made at a device, as tc lists them.
+narrows_made() {
+  awk -v object="$1" -v device="$2" '
+    $1 == "tc" && $2 ~ "^" substr(object, 1, 1) && $2 != "change" {
+      name = kind = id = parent = ""
+      for (i = 4; i <= NF && $i != "#"; i++) {
+        if ($i == "dev") name = $++i
+        else if ($i == "root") parent = "root"
+        else if ($i == "ingress" || $i == "clsact") { kind = $i; id = "ffff:"; parent = "parent ffff:fff1" }
+        else if ($i == "parent") parent = "parent " $++i
+        else if ($i == "handle" || $i == "classid") id = $++i
+        else { kind = $i; break }
+      }
+      key = name " " parent " " (object == "class" ? id : "")
+      if ($3 ~ /^d/) { delete of[key]; if (parent == "root") for (k in of) if (index(k, name " ") == 1) delete of[k] }
+      else if (!(key in of)) { of[key] = object " " kind " " (id == "" ? "8001:" : id) " dev " name " " parent; order[++n] = key }
+    }
+    END { for (i = 1; i <= n; i++) if (order[i] in of && (device == "" || index(order[i], device " ") == 1)) print of[order[i]] }
+  ' /cage/calls
+}
+
 tc() { # stand-in
-  local word file=
+  local word last= device= file=
   narrows_words '-n -netns -b -batch' "$@"
   case $REPLY in
+    'q'*' s'* | 'q'*' l'* | q | qdisc | 'c'*' s'* | 'c'*' l'*)
+      for word; do
+        [ "$last" != dev ] || device=$word
+        last=$word
+      done
+      [[ $REPLY == q* ]] && narrows_made qdisc "$device" || narrows_made class "$device"
+      ;;
     '' | *' s' | *' sh'* | *' l' | *' ls'* | *' list' | *' get' | help* | monitor*) ;;
     *) narrows_call tc "$@" && return ;;
   esac
@@ -78,8 +109,16 @@ tc() { # stand-in
   done
 }
 
+narrows_link() {
+  printf '2: %s: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc fq_codel state UP mode DEFAULT group default qlen 1000' "$1"
+  [ -n "$2" ] || echo
+  printf '    link/ether 02:00:00:00:00:02 brd ff:ff:ff:ff:ff:ff'
+  [ -n "$2" ] || echo
+  [ -z "$3" ] || printf '    inet 192.0.2.2/24 brd 192.0.2.255 scope global %s' "$1"
+  [ -z "$2$3" ] || echo
+}
+
 ip() { # stand-in
-  local all=("$@")
   narrows_words '-n -netns -f -family -b -batch -c -rc' "$@"
   case $REPLY in
     'netns e'*)
@@ -88,21 +127,33 @@ ip() { # stand-in
       shift 3
       "$@"
       ;;
-    r | ro* | 'r s'* | 'r l'* | 'ro'*' s'* | 'ro'*' l'*)
-      printf 'default via 192.0.2.1 dev %s proto static\n192.0.2.0/24 dev %s proto kernel scope link src 192.0.2.2\n' \
-        "$NARROWS_INTERFACE" "$NARROWS_INTERFACE"
+    r | ro | route | 'r s'* | 'r l'* | 'ro'*' s'* | 'ro'*' l'*)
+      printf 'default via 192.0.2.1 dev %s proto static\n' "$NARROWS_INTERFACE"
+      [[ " $* " == *' default '* ]] ||
+        printf '192.0.2.0/24 dev %s proto kernel scope link src 192.0.2.2\n' "$NARROWS_INTERFACE"
       ;;
     'ro'*' g'* | 'r g'*) printf '192.0.2.1 dev %s src 192.0.2.2 uid 0\n    cache\n' "$NARROWS_INTERFACE" ;;
-    l | li* | a | ad* | 'l s'* | 'li'*' s'* | 'a s'* | 'ad'*' s'* | 'l l'* | 'li'*' l'* | 'a l'* | 'ad'*' l'*)
-      local name=${all[-1]}
-      case $name in -* | l* | a* | s*) name=$NARROWS_INTERFACE ;; esac
-      printf '2: %s: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc fq_codel state UP mode DEFAULT group default qlen 1000\n' "$name"
-      printf '    link/ether 02:00:00:00:00:02 brd ff:ff:ff:ff:ff:ff\n'
-      [[ $REPLY == l* ]] || printf '    inet 192.0.2.2/24 brd 192.0.2.255 scope global %s\n' "$name"
+    l | li | link | a | ad | addr | address | 'l s'* | 'li'*' s'* | 'a s'* | 'ad'*' s'* | 'l l'* | 'li'*' l'* | 'a l'* | 'ad'*' l'*)
+      local name=${!#}
+      case " $* " in *' type '* | *' up ') name= ;; esac
+      case $name in '' | -* | l | li | link | l[si]* | a | ad* | s | sh*) name=$NARROWS_INTERFACE ;; esac
+      [[ " $* " == *' -o '* || " $* " == *' -oneline '* ]] && local one=1 || local one=
+      [[ $REPLY == l* ]] && narrows_link "$name" "$one" '' || narrows_link "$name" "$one" 1
       ;;
-    'netns '[lsi]* | netns | ru | ru*' '[sl]* | n | ne | nei* | m* | '') ;;
-    *) narrows_call ip "$@" ;;
+    'netns '[lsi]* | netns | ru | rule | 'ru'*' '[sl]* | n | ne | nei* | m* | '') ;;
+    *)
+      [[ $REPLY != l*' a'* ]] || narrows_add "$@"
+      narrows_call ip "$@"
+      ;;
   esac
+}
+# The name of a device that is added: after `name`, `dev` or the verb.
+narrows_add() {
+  local word last=
+  for word; do
+    case $last in a | ad* | name | dev) case $word in name | dev | link) ;; *) mkdir -p "/sys/class/net/$word" && return ;; esac ;; esac
+    last=$word
+  done
 }
 
 narrows_iptables() {
@@ -123,15 +174,36 @@ ipset() { # stand-in
 
 ipfw() { # stand-in
   narrows_words '-p -c' "$@"
-  case $REPLY in
-    '' | list* | show* | *' show' | *' list' | zero* | resetlog* | internal* | 'table '*' info'* | nat\ show*) return ;;
+  local words=$REPLY word=${!#} flags= flag
+  case " $* " in
+    *' table '*' list '* | *' table '*' info '* | *' table '*' lookup '*)
+      # Those that were made; their entries are not kept.
+      word=${words#table }
+      [ "$word" = all ] || grep -qE "ipfw .*table $word (create|add)" /cage/calls
+      return
+      ;;
+    *' show '* | *' list '* | *' internal '* | *' zero '* | *' resetlog '* | *' -h '*)
+      # Of given rules, those that were added.
+      [[ $word != [0-9]* ]] || grep -E "ipfw .*add 0*$word " /cage/calls | sed 's/.* add //; s/ # .*//' | grep .
+      return
+      ;;
   esac
-  local word=${!#}
-  if [ "$REPLY" = "$word" ] && [ -e "$word" ]; then
-    narrows_file ipfw "$word"
-  else
-    narrows_call ipfw "$@"
+  if [ "$words" = "$word" ] && [[ $word == */* ]]; then
+    for flag; do [[ $flag != -* ]] || flags+=" $flag"; done
+    narrows_file "ipfw$flags" "$word"
+    return
   fi
+  narrows_call ipfw "$@"
+  [[ $words != 'add '* && $words != add ]] || case " $* " in
+    *' -q'* | *' -fq'*) ;;
+    *)
+      while [ "$1" != add ]; do shift; done
+      shift
+      [[ ${1:-} == [0-9]* ]] || set -- $(($(</cage/last) + 100)) "$@"
+      printf '%d' "$((10#$1))" >/cage/last
+      printf '%05d %s\n' "$((10#$1))" "${*:2}"
+      ;;
+  esac
 }
 dnctl() { # stand-in
   case " $* " in *' show '* | *' list '*) return ;; esac
@@ -145,6 +217,11 @@ sysctl() { # stand-in
 }
 sleep() { # stand-in
   narrows_call sleep "$@"
+  if [[ $# == 1 && $1 =~ ^[0-9]{1,9}s?$ && $(</cage/time) =~ ^[0-9]+$ ]]; then
+    local total=$(($(</cage/time) + 10#${1%s}))
+    echo $total >/cage/time
+    [ $total -gt "$NARROWS_UNTIL" ] || return 0
+  fi
   awk -v all="$*" -v most="$NARROWS_UNTIL" '
     { total += $0 }
     END {
@@ -201,16 +278,35 @@ ssh() { # stand-in
   [ $# -eq 0 ] || bash -c "$*"
 }
 docker() { # stand-in
-  local verb=${1:-}
-  [ "$verb" = exec ] || return 0
+  case ${1:-} in
+    exec) ;;
+    inspect)
+      case $* in *Running*) echo true ;; *Pid*) echo 4242 ;; *) echo 192.0.2.2 ;; esac
+      return
+      ;;
+    *) return 0 ;;
+  esac
   shift
   while [[ ${1:-} == -* ]]; do
-    case $1 in -e | -u | -w | --env | --user | --workdir) shift ;; esac
+    case $1 in
+      -e | --env) shift && local -x "$1" ;;
+      -u | -w | -n | -c | --user | --workdir | --namespace | --container) shift ;;
+    esac
     shift
   done
   local -x NARROWS_INSIDE="${NARROWS_INSIDE:-}docker exec $1 "
   shift
+  [ "${1:-}" != -- ] || shift
   "$@"
+}
+podman() { docker "$@"; } # stand-in
+lxc() { docker "$@"; } # stand-in
+kubectl() { # stand-in
+  while [[ ${1:-} == -* ]]; do
+    case $1 in -n | --namespace | --context) shift ;; esac
+    shift
+  done
+  docker "$@"
 }
 nsenter() { # stand-in
   local options=
@@ -233,9 +329,22 @@ whoami() { echo root; } # stand-in
 ifconfig() { # stand-in
   case $# in
     0 | 1)
+      [ "${1:-}" != -l ] || { echo "$NARROWS_INTERFACE lo0" && return; }
+      [ "${1:-}" != -a ] || set --
       printf '%s: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500\n' "${1:-$NARROWS_INTERFACE}"
       printf '        inet 192.0.2.2  netmask 255.255.255.0  broadcast 192.0.2.255\n        ether 02:00:00:00:00:02\n'
       ;;
+    *) [ "${2:-}" != create ] || case $1 in *[0-9]) echo "$1" ;; epair) echo epair0a ;; *) echo "${1}0" ;; esac ;;
+  esac
+}
+uname() { # stand-in
+  case $NARROWS_SYSTEM-${1:-} in
+    Linux-*) /cage/bin/uname "$@" ;;
+    *-*r*) echo 14.1-RELEASE ;;
+    *-*m* | *-*p*) echo amd64 ;;
+    *-*n*) echo host ;;
+    *-*a*) echo "$NARROWS_SYSTEM host 14.1-RELEASE amd64" ;;
+    *) echo "$NARROWS_SYSTEM" ;;
   esac
 }
 route() { # stand-in
@@ -247,26 +356,32 @@ route() { # stand-in
 }
 netstat() { printf 'default            192.0.2.1          UGS    %s\n' "$NARROWS_INTERFACE"; } # stand-in
 
-# Found, whatever it is; and without effect, if nothing stands in for it.
+# Found, whatever it is; and without effect, if nothing stands in for it. A script may have functions of these names.
 command() {
   case ${1:-} in
     -v | -V) type -P "${!#}" || printf '/usr/bin/%s\n' "${!#}" ;;
-    -p) shift && "$@" ;;
-    *) "$@" ;;
+    -p) shift && command "$@" ;;
+    *) if [ -n "${narrows_own[${1:-}]:-}" ]; then "narrows_own_$1" "${@:2}"; else builtin command "$@"; fi ;;
   esac
 }
-which() { command -v "$@"; } # stand-in
+which() { # stand-in
+  local name
+  for name; do [[ $name == -* ]] || command -v "$name"; done
+}
 hash() { :; }
 command_not_found_handle() {
   printf '%s\n' "$1" >>/cage/unknown
   return 0
 }
-for narrows_name in tc ip iptables ip6tables ipset ipfw sysctl ifconfig route sleep; do
+declare -A narrows_own
+for narrows_name in tc ip iptables ip6tables ipset ipfw dnctl sysctl ifconfig route sleep; do
+  narrows_own[$narrows_name]=1
+  narrows_body=$(declare -f $narrows_name)
+  eval "narrows_own_$narrows_body"
   for narrows_path in /sbin /usr/sbin /bin /usr/bin /usr/local/sbin; do
-    eval "function $narrows_path/$narrows_name { $narrows_name \"\$@\"; }"
+    eval "function $narrows_path/$narrows_name { narrows_own_$narrows_name \"\$@\"; }"
   done
 done
-for narrows_name in modprobe insmod rmmod lsmod kldload kldstat kldunload ethtool ifup ifdown service systemctl logger killall pkill; do
-  eval "$narrows_name() { :; }"
-done
-unset narrows_name narrows_path
+unset narrows_name narrows_path narrows_body
+# Others, also by path.
+for narrows_name in $(</cage/idle); do eval "$narrows_name() { :; }"; done

@@ -96,8 +96,8 @@ fn what_it_prints_is_a_script_that_is_read() {
     let ended = commands("ipfw", &[script.to_str().unwrap()]).expect(0);
     let expected = "\
 ipfw -q -f flush # fw.sh:2
-ipfw add 100 pipe 1 ip from any to any # fw.sh:4
-ipfw pipe 1 config bw 2Mbit/s # fw.sh:4
+ipfw -q add 100 pipe 1 ip from any to any # fw.sh:4
+ipfw -q pipe 1 config bw 2Mbit/s # fw.sh:4
 ipfw -q add 200 allow ip from any to any via em0 # fw.sh:5
 ";
     assert_eq!(ended.out, expected, "{ended}");
