@@ -250,7 +250,7 @@ error: `uid` exists in ipfw but not in narrows
   = help: a packet on the wire does not say whose it is; if narrows asked the host, the answer would come after the first packet, and a replay could not repeat it: tell flows apart by address, port or `dscp`
 "#,
     );
-    for action in ["tee 1", "netgraph 1", "ngtee 1", "nptv6 1", "tcp-setmss 1400", "reass"] {
+    for action in ["tee 1", "netgraph 1", "ngtee 1", "nptv6 1", "tcp-setmss 1400"] {
         let error = ipfw::rule(&format!("{action} ip from any to any"), &context()).unwrap_err().to_string();
         let name = action.split(' ').next().unwrap_or_default();
         assert!(error.contains(&format!("`{name}` exists in ipfw but not in narrows")), "{error}");
@@ -472,6 +472,8 @@ fn bad_lines_say_what_is_wrong() {
         ("table web create type port", "expected `addr`, `iface`, `mac`, `number` or `flow`"),
         ("sysctl net.inet.ip.dumynet", "did you mean"),
         ("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?"),
+        ("sysctl net.link.ether.ipfw=1", "unknown setting `net.link.ether.ipfw`"),
+        ("sysctl nett.inet.tcp.tso=0", "unknown setting `nett.inet.tcp.tso`"),
         ("sysctl net.inet.ip.fw.one_pass=2", "found `2`, expected 0 or 1"),
         ("set enable", "the number of a set is missing"),
         ("set disable 31", "set 31 cannot be disabled"),
@@ -658,6 +660,21 @@ fn interfaces_of_rules_are_those_of_the_hosts() {
     for wrong in ["em1", "=client", "em1=router", "em0=server"] {
         assert!(all.add(wrong).is_err(), "{wrong}");
     }
+}
+
+/// What is about the rest of a host says so, and so does what a firewall does with packets that a link passes on.
+#[test]
+fn what_concerns_a_host_alone_changes_nothing() {
+    let text = "sysctl net.inet.tcp.tso=0\nsysctl kern.ipc.nmbclusters=65536\nsysctl -w net.inet.tcp.cc.algorithm=cubic\n\
+                ipfw -q set 2 table 7 create or-flush\nipfw -q set 2 table 7 add 10.0.0.0/8\n\
+                ipfw add 100 reass ip from any to any in\nipfw add 200 allow udp from table(7) to any 'loc\\-srv,5353'\n";
+    let read = script(text);
+    let remarks: Vec<String> = read.lines.iter().map(|line| line.remarks.concat()).collect();
+    assert!(
+        remarks[..3].iter().all(|line| line.contains("is a setting of a host, not of its rules")),
+        "{remarks:?}"
+    );
+    assert!(remarks[3].contains("belongs to no set") && remarks[5].contains("`reass` counts"), "{remarks:?}");
 }
 
 /// What may be set in FreeBSD and not here says why; a value must be a number all the same.

@@ -99,7 +99,7 @@ done
 while IFS= read -r path; do
   name=${path##*/}
   [ ! -e "/usr/sbin/$name" ] || [ -e "$path" ] || { mkdir -p "${path%/*}" && ln -s /cage/call "$path"; } 2>/dev/null
-done < <(grep -oE '/[A-Za-z0-9_./-]+/(tc|ip|ipfw|dnctl|iptables|ip6tables|ipset|sysctl)\b' "$script" | sort -u | head -n 50)
+done < <(grep -oE '/[A-Za-z0-9_./-]*(s?bin/(tc|ip|ipfw|dnctl|iptables|ip6tables|ipset|sysctl)|/tc/tc|/ipfw/ipfw)\b' "$script" | sort -u | head -n 50)
 cd "$work" 2>/dev/null || cd "$folder"
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root USER=root LOGNAME=root SHELL=/bin/bash
 export NARROWS_INTERFACE=$interface BASH_ENV=/cage/stand-ins

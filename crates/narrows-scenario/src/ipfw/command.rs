@@ -219,15 +219,22 @@ pub(super) fn read(
         "pipe" | "link" => object(Object::Pipe, &mut words, remarks)?,
         "queue" | "flowset" => object(Object::Queue, &mut words, remarks)?,
         "sched" => object(Object::Scheduler, &mut words, remarks)?,
-        "set" => match words.peek().filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
-            Some(number) => {
-                words.take();
-                let set = set_number(number)?;
-                let verb = words.expect("a command for the set")?;
-                about_rules(verb, &mut words, Some(set), flags)?
+        "set" => {
+            match words.peek().filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
+                Some(number) => {
+                    words.take();
+                    let set = set_number(number)?;
+                    let verb = words.expect("a command for the set")?;
+                    if verb.text == "table" {
+                        remarks.push(format!("the table belongs to no set, as with net.inet.ip.fw.tables_sets=0, not to set {set}"));
+                        Command::Table(table::read(&mut words, context, remarks)?)
+                    } else {
+                        about_rules(verb, &mut words, Some(set), flags)?
+                    }
+                }
+                None => Command::Sets(sets::read(&mut words)?),
             }
-            None => Command::Sets(sets::read(&mut words)?),
-        },
+        }
         _ => about_rules(verb, &mut words, None, flags)?,
     };
     words.end()?;

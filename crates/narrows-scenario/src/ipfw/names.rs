@@ -229,6 +229,7 @@ pub(super) const ACTIONS: &[&str] = &[
     "unreach",
     "unreach6",
     "count",
+    "reass",
     "skipto",
     "nat",
     "call",
@@ -272,7 +273,6 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("nat64clat", NO_REWRITE),
     ("nptv6", NO_REWRITE),
     ("tcp-setmss", NO_REWRITE),
-    ("reass", "narrows does not reassemble fragments"),
 ];
 
 /// The codes of `unreach`.

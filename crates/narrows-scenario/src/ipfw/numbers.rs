@@ -121,7 +121,7 @@ pub(super) fn is_port(word: &Word) -> bool {
     let text = word.text.as_str();
     text.starts_with(|c: char| c.is_ascii_digit())
         || text.split([',', '-']).any(|part| names::number(names::SERVICES, part).is_some())
-        || names::number(names::SERVICES, &text.replace('\\', "")).is_some()
+        || text.split(',').any(|part| names::number(names::SERVICES, &part.replace('\\', "")).is_some())
 }
 
 /// Parses a set of types up to `most` into bits.

@@ -86,6 +86,13 @@ impl Reader<'_> {
             "allow" | "accept" | "pass" | "permit" => Action::Allow,
             "deny" | "drop" => Action::Deny,
             "count" => Action::Count,
+            "reass" => {
+                self.remarks.push(
+                    "`reass` counts: fragments go on as they are, and later ones have no ports to match"
+                        .into(),
+                );
+                Action::Count
+            }
             "return" => Action::Return,
             "check-state" => Action::CheckState,
             "pipe" => Action::Pipe(self.argument("the number of a pipe")?),

@@ -52,6 +52,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("rmmod", "There are no kernel modules here."),
     ("ethtool", "Packets are single segments here, as if offloads were off."),
     ("ifconfig", "Devices here exist and are up."),
+    ("sysctl", "Hosts here have the kernel's defaults."),
     ("echo", "It prints text."),
     ("printf", "It prints text."),
     ("set", "It configures the shell."),
@@ -67,7 +68,10 @@ const OBJECTS_OF_IP: &[(&str, &str)] = &[
     ("address", "Hosts here have addresses."),
     ("netns", "Each host here has a network namespace."),
     ("route", "Hosts here have the routes of their links."),
+    ("neighbour", "Hosts here know their neighbours."),
 ];
+/// Their abbreviations of one letter.
+const LETTERS_OF_IP: &[(&str, &str)] = &[("l", "link"), ("a", "address"), ("r", "route"), ("n", "neighbour")];
 
 /// Reads one command; `None` if it has no effect.
 pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
@@ -266,18 +270,28 @@ fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     if alters && matches!(name, "ip" | "ifconfig") {
         return None;
     }
+    // The kind of discipline that devices have by default.
+    let mut ahead = words.clone();
+    if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("qdisc")) {
+        return None;
+    }
     if name != "ip" {
         return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
     }
-    while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+    while let Some(option) = words.peek().filter(|word| word.text.starts_with('-')) {
         words.take();
+        if matches!(option.text, "-n" | "-net" | "-netns" | "-f" | "-family") {
+            words.take();
+        }
     }
     let object = words.take()?.text;
+    let object =
+        LETTERS_OF_IP.iter().find(|(letter, _)| *letter == object).map_or(object, |(_, whole)| whole);
     // The program in a namespace could be any; another `ip` is as here.
     if object == "netns" && words.take_if("exec") {
         words.take();
         return match words.peek()?.text.rsplit('/').next() {
-            Some("ip" | "ethtool" | "ifconfig") => passed_over(words),
+            Some("ip" | "ethtool" | "ifconfig" | "sysctl") => passed_over(words),
             _ => None,
         };
     }

@@ -207,3 +207,20 @@ fn functions_of_a_shell_are_written_out() {
         "sudo -u root -E /sbin/tc qdisc add dev eth0 root pfifo limit 7\ntc class del dev eth0 classid 1:9\n";
     assert_eq!(keys(sudo), ["link.up.queue=\"7 packets\""]);
 }
+
+/// Commands about the rest of a host are passed over, also in other namespaces; what decides which disciplines there are is not.
+#[test]
+fn what_prepares_a_host_is_passed_over() {
+    let text = "sysctl -qw net.ipv4.ip_forward=1\nip netns exec blue sysctl -w net.ipv4.tcp_ecn=1\n\
+        ip -netns blue addr add 10.0.0.1/24 dev eth0\nip -n blue l set eth0 up\nip a add 10.0.0.2/24 dev eth0\n\
+        ip n r 10.0.0.1 lladdr 02:00:00:00:00:01 dev eth0\ntc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    fails(
+        &format!("sysctl net.core.default_qdisc=fq\n{add}"),
+        "`sysctl` is not a command of tc",
+        "sysctl",
+        &[],
+    );
+    fails(&format!("ip -n blue link set eth0 mtu 900\n{add}"), "`ip` is not a command of tc", "ip", &[]);
+}

@@ -34,6 +34,8 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("net.inet.ip.fw.verbose_limit", "narrows writes no log"),
     ("net.inet.ip.fw.debug", "narrows writes no log"),
     ("net.inet.ip.fw.autoinc_step", "the step is 100"),
+    ("net.inet.ip.fw.dyn_keep_states", "dynamic rules end with the rule that made them"),
+    ("net.inet.ip.fw.tables_sets", "tables belong to no set"),
     ("net.inet.ip.fw.dyn_buckets", "dynamic rules are found by a tree"),
     ("net.inet.ip.fw.dyn_keepalive", "nothing is sent to keep flows alive"),
     ("net.inet.ip.dummynet.io_fast", "every packet goes through its pipe"),
@@ -50,6 +52,38 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
 ];
 
 const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
+
+/// Whether a name is that of a setting of a host that has nothing to do with rules and pipes. Below `net.inet.ip`, where
+/// theirs are, only known ones are: others may be misspelt.
+fn is_of_host(name: &str) -> bool {
+    const ROOTS: [&str; 9] =
+        ["net.", "kern.", "hw.", "vm.", "vfs.", "security.", "dev.", "debug.", "machdep."];
+    const OF_IP: [&str; 16] = [
+        "accept_sourceroute",
+        "check_interface",
+        "fastforwarding",
+        "intr_queue_maxlen",
+        "maxfragpackets",
+        "maxfragsperpacket",
+        "mcast",
+        "no_same_prefix",
+        "pfil",
+        "portrange",
+        "process_options",
+        "random_id",
+        "redirect",
+        "rfc1122_strong_es",
+        "sourceroute",
+        "ttl",
+    ];
+    if name.starts_with("net.link.") || name.starts_with("net.inet6.ip6.fw.") {
+        return false;
+    }
+    match name.strip_prefix("net.inet.ip.") {
+        Some(rest) => OF_IP.contains(&rest.split('.').next().unwrap_or(rest)),
+        None => ROOTS.iter().any(|root| name.starts_with(root)),
+    }
+}
 
 /// Every setting that is known.
 fn settings() -> impl Iterator<Item = &'static str> {
@@ -79,6 +113,10 @@ pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };
             let names: Vec<_> = settings().filter(is_below).collect();
+            if names.is_empty() && is_of_host(&word.text) {
+                remarks.push(format!("`{}` is a setting of a host, not of its rules", word.text));
+                return Ok(Command::Nothing);
+            }
             if names.is_empty() {
                 return Err(word
                     .problem(format!("unknown setting {}", Found(&word.text)))
@@ -98,6 +136,12 @@ pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result
             if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
                 numbers::decimal(&value, "the value of a setting", 0..=u32::MAX)?;
                 remarks.push(format!("`{name}` changes nothing here: {why}"));
+                return Ok(Command::Nothing);
+            }
+            if is_of_host(name) {
+                remarks.push(format!(
+                    "`{name}` is a setting of a host, not of its rules: it changes nothing here"
+                ));
                 return Ok(Command::Nothing);
             }
             Err(word
