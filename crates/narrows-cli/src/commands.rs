@@ -147,7 +147,7 @@ pub(crate) fn commands(args: &Commands, system: System) -> Result<u8, Failure> {
             printable(device)
         )));
     }
-    let output = process::Command::new("unshare")
+    let mut running = process::Command::new("unshare")
         .args([
             "--user",
             "--map-root-user",
@@ -167,9 +167,15 @@ pub(crate) fn commands(args: &Commands, system: System) -> Result<u8, Failure> {
         .env("NARROWS_UNTIL", until.to_string())
         .env("NARROWS_SYSTEM", system.name())
         .env_remove("BASH_ENV")
-        .stdin(Stdio::null())
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .map_err(|cause| cannot(script, &format!("unshare, of util-linux, does not start: {cause}")))?;
+    // Closed when this process ends in whatever way.
+    let alive = running.stdin.take();
+    let output = running.wait_with_output().map_err(|cause| cannot(script, &cause.to_string()))?;
+    drop(alive);
     let happened = Happened::parse(&String::from_utf8_lossy(&output.stderr));
     if let Some(why) = &happened.failed {
         return Err(cannot(script, why));

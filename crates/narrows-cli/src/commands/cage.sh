@@ -1,7 +1,9 @@
 # cage SCRIPT SECONDS INTERFACE [ARGUMENT…]: runs a script where it reaches nothing of this host: in namespaces of its own, which
 # the caller has made, without a network, with tools that only work on text, and with stand-ins for those that configure networks
 # (stand-ins.sh, in $NARROWS_STAND_INS). Writes the stand-ins' calls to standard output, and what else happened to standard error.
+# Ends when the caller closes standard input.
 set -euo pipefail
+exec 9<&0 </dev/null
 script=$1 seconds=$2 interface=$3
 shift 3
 fail() { printf 'failed %s\n' "$*" >&2; exit 1; }
@@ -30,7 +32,7 @@ for tool in $tools; do
   fi
 done
 # For the cage itself.
-cp "$(type -P sleep)" "$(type -P umount)" "$(type -P uname)" $root/cage/bin/
+cp "$(type -P umount)" "$(type -P uname)" $root/cage/bin/
 for name in null zero full random urandom; do
   : >$root/dev/$name
   mount --bind /dev/$name $root/dev/$name || fail "the kernel refuses /dev/$name"
@@ -42,14 +44,23 @@ ln -s fd/0 $root/dev/stdin
 ln -s fd/1 $root/dev/stdout
 ln -s fd/2 $root/dev/stderr
 
-# Copies of the script and of the files beside it, so that nothing of the user is written to.
+# Copies of the script and of the files beside it, so that nothing of the user is written to. Those of the system are read only.
 folder=$(dirname "$script")
-mkdir -p "$root$folder"
-while IFS= read -r -d '' file; do
-  mkdir -p "$root$folder/$(dirname "$file")"
-  cp "$folder/$file" "$root$folder/$file" 2>/dev/null || true
-done < <(cd "$folder" && { find . -maxdepth 3 -type f -size -256k -print0 2>/dev/null || true; } | head -z -n 500)
-cp "$script" "$root$script"
+copy() {
+  mkdir -p "$root$folder/$(dirname "$1")"
+  cp "$folder/$1" "$root$folder/$1" 2>/dev/null || true
+}
+case $folder in
+  /lib* | /usr/lib*) ;;
+  / | /bin | /sbin | /usr/bin | /usr/sbin | /usr/local/bin | /usr/local/sbin) copy "${script##*/}" ;;
+  *)
+    while IFS= read -r -d '' file; do copy "$file"; done < <(
+      cd "$folder" && { find . -maxdepth 3 -type f -size -256k -print0 2>/dev/null || true; } | head -z -n 500
+    )
+    copy "${script##*/}"
+    ;;
+esac
+[ -e "$root$script" ] || fail "the script cannot be copied"
 
 printf '%s' "$NARROWS_STAND_INS" >$root/cage/stand-ins
 unset NARROWS_STAND_INS
@@ -105,7 +116,7 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
 export NARROWS_INTERFACE=$interface BASH_ENV=/cage/stand-ins
 unset ENV
 ulimit -t "$seconds" -f 65536 -v 1048576 -u 500 2>/dev/null || true
-bash "$script" "$@" </dev/null >/cage/out 2>/cage/err &
+bash "$script" "$@" >/cage/out 2>/cage/err 9<&- &
 running=$!
 # Until the script has ended, and what it has left running.
 is_running() {
@@ -122,7 +133,7 @@ while is_running; do
     : >/cage/late
     break
   fi
-  /cage/bin/sleep 0.02 || true
+  read -r -t 0.02 -u 9 || [ $? -gt 128 ] || { kill -9 -1 && exit 1; }
 done
 kill -9 -1 2>/dev/null || true
 status=0

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Finished, Scratch, finish, narrows};
+use crate::common::{Finished, Scratch, eventually, finish, narrows, start};
 
 fn commands(dialect: &str, words: &[&str]) -> Finished {
     let mut arguments = vec![dialect, "commands"];
@@ -134,6 +134,32 @@ kill -9 -1
     );
     for left in ["/tmp/narrows-commands-left", "/usr/lib/narrows-commands-left"] {
         assert!(!fs::exists(left).unwrap(), "{left}");
+    }
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_script_ends_with_who_asked_for_it() {
+    let scratch = Scratch::new();
+    let endless = scratch.write("endless.sh", "while :; do :; done");
+    let marked = format!("{}/endless.sh", scratch.path().display());
+    let runs = || {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        all.filter(|process| {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let words = line.split(|byte| *byte == 0);
+            words.into_iter().any(|word| word == marked.as_bytes())
+        })
+        .count()
+    };
+    for signal in ["INT", "KILL"] {
+        let mut command = narrows(["tc", "commands", endless.to_str().unwrap()]);
+        let started = start(&mut command);
+        // This program, unshare, the cage and the script.
+        eventually("the script runs", || runs() >= 4);
+        started.signal(signal);
+        started.wait();
+        eventually("nothing is left", || runs() == 0);
     }
 }
 
