@@ -46,25 +46,26 @@ impl Cabling {
         Self { backend: self.backend.or(Some(usual)), ..self }
     }
 
-    /// Sockets for this many cables, one for each of these namespaces; `None` if each cable is to have its own.
+    /// Whether this many cables of hosts share packet sockets, if these have room for as many.
+    pub(crate) fn may_share(self, cables: usize) -> bool {
+        let fits =
+            matches!(self.backend, None | Some(Backend::AfPacket)) && !self.trains && !time_is_virtual();
+        fits && self.one_socket.unwrap_or(cables > MANY)
+    }
+
+    /// A socket for all cables in each of these namespaces; `None` if each cable is to have its own.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub(crate) fn shared_sockets(
         self,
-        cables: usize,
         namespaces: &[Namespace],
     ) -> Result<Option<Vec<PacketSocket>>, PacketSocketError> {
-        let fits =
-            matches!(self.backend, None | Some(Backend::AfPacket)) && !self.trains && !time_is_virtual();
-        if !fits || !self.one_socket.unwrap_or(cables > MANY) {
-            return Ok(None);
-        }
         let open = |namespace| PacketSocket::open_on_all(namespace, SHARED_BUFFER);
         let sockets = namespaces.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let suffices = |socket: &PacketSocket| socket.receive_buffer() >= SUFFICIENT_BUFFER;
         let are_taken = self.one_socket.is_some() || sockets.iter().all(suffices);
-        Ok(are_taken.then_some(sockets))
+        Ok((are_taken && !sockets.is_empty()).then_some(sockets))
     }
 
     /// Begins to lay the cables of one run: this many, to interfaces with at most this MTU.

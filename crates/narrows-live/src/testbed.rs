@@ -316,9 +316,12 @@ impl Testbed {
             .filter(|(_, _, place)| shares(*place))
             .map(|(_, port, _)| thread_of(&port.name))
             .collect();
-        let threads = sharers.iter().max().map_or(0, |last| last + 1);
+        let threads = match cabling.may_share(sharers.len()) {
+            true => sharers.iter().max().map_or(0, |last| last + 1),
+            false => 0,
+        };
         let wires: Vec<Namespace> = (0..threads).map(|_| wire()).collect::<Result<_, _>>()?;
-        let sockets = cabling.shared_sockets(sharers.len(), &wires).map_err(CableEndError::from)?;
+        let sockets = cabling.shared_sockets(&wires).map_err(CableEndError::from)?;
         let own = here.len() - sockets.as_ref().map_or(0, |_| sharers.len());
         let mut laying =
             cabling.lay(own, here.iter().map(|&(_, port, _)| mtu(port)).max().unwrap_or_default());
@@ -346,8 +349,10 @@ impl Testbed {
         }
         self.cabling_note = laying.note();
         if let Some(sockets) = sockets {
-            self.sharing_note =
-                Some(format!("one packet socket served {} cables", sharers.len() / threads.max(1)));
+            self.sharing_note = Some(match sockets.len() {
+                1 => format!("one packet socket served {} cables", sharers.len()),
+                count => format!("{count} packet sockets served {} cables", sharers.len()),
+            });
             let laid = laying.began();
             let cables = sockets.into_iter().zip(plugs).filter(|(_, plugs)| !plugs.is_empty());
             let cable =
