@@ -472,6 +472,7 @@ fn bad_lines_say_what_is_wrong() {
         ("table web create type port", "expected `addr`, `iface`, `mac`, `number` or `flow`"),
         ("sysctl net.inet.ip.dumynet", "did you mean"),
         ("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?"),
+        ("sysctl net.inet.ipfw.one_pass=0", "unknown setting `net.inet.ipfw.one_pass`"),
         ("sysctl net.link.ether.ipfw=1", "unknown setting `net.link.ether.ipfw`"),
         ("sysctl nett.inet.tcp.tso=0", "unknown setting `nett.inet.tcp.tso`"),
         ("sysctl net.inet.ip.fw.one_pass=2", "found `2`, expected 0 or 1"),

@@ -37,8 +37,9 @@ narrows_call() {
 
 # Each line of a file, as arguments of a program.
 narrows_file() {
-  local line
+  local line more
   while read -r line || [ -n "$line" ]; do
+    while [[ $line == *\\ ]] && read -r more; do line="${line%\\}$more"; done
     case $line in '' | '#'*) continue ;; esac
     line=${line%%[[:space:]]#*}
     narrows_line "$1 ${line%"${line##*[![:space:]]}"}"
@@ -133,7 +134,7 @@ ip() { # stand-in
         printf '192.0.2.0/24 dev %s proto kernel scope link src 192.0.2.2\n' "$NARROWS_INTERFACE"
       ;;
     'ro'*' g'* | 'r g'*) printf '192.0.2.1 dev %s src 192.0.2.2 uid 0\n    cache\n' "$NARROWS_INTERFACE" ;;
-    l | li | link | a | ad | addr | address | 'l s'* | 'li'*' s'* | 'a s'* | 'ad'*' s'* | 'l l'* | 'li'*' l'* | 'a l'* | 'ad'*' l'*)
+    l | li | link | a | ad | addr | address | 'l sh'* | 'li'*' sh'* | 'l s' | 'li'*' s' | 'a s'* | 'ad'*' s'* | 'l l'* | 'li'*' l'* | 'a l'* | 'ad'*' l'*)
       local name=${!#}
       case " $* " in *' type '* | *' up ') name= ;; esac
       case $name in '' | -* | l | li | link | l[si]* | a | ad* | s | sh*) name=$NARROWS_INTERFACE ;; esac
@@ -173,21 +174,24 @@ ipset() { # stand-in
 }
 
 ipfw() { # stand-in
-  narrows_words '-p -c' "$@"
-  local words=$REPLY word=${!#} flags= flag
-  case " $* " in
-    *' table '*' list '* | *' table '*' info '* | *' table '*' lookup '*)
+  local words=() word=${!#} flags= flag
+  for flag; do [[ $flag == -* ]] || words+=("$flag"); done
+  [ "${words[0]:-}" != set ] || [[ ${words[1]:-} != [0-9]* ]] || words=("${words[@]:2}")
+  case ${words[0]:-} in nat | pipe | queue | sched) [[ ${words[1]:-} != [0-9]* ]] || words=("${words[0]}" "${words[@]:2}") ;; esac
+  case "${words[*]:0:3}" in
+    'table '*' list' | 'table '*' info' | 'table '*' lookup' | 'table '*' detail')
       # Those that were made; their entries are not kept.
-      word=${words#table }
+      word=${words[1]}
       [ "$word" = all ] || grep -qE "ipfw .*table $word (create|add)" /cage/calls
       return
       ;;
-    *' show '* | *' list '* | *' internal '* | *' zero '* | *' resetlog '* | *' -h '*)
+    show* | list* | internal* | 'nat show'* | 'pipe show'* | 'pipe list'* | 'queue show'* | 'queue list'* | 'sched show'* | 'sched list'*)
       # Of given rules, those that were added.
       [[ $word != [0-9]* ]] || grep -E "ipfw .*add 0*$word " /cage/calls | sed 's/.* add //; s/ # .*//' | grep .
       return
       ;;
   esac
+  words=${words[*]}
   if [ "$words" = "$word" ] && [[ $word == */* ]]; then
     for flag; do [[ $flag != -* ]] || flags+=" $flag"; done
     narrows_file "ipfw$flags" "$word"
@@ -264,7 +268,10 @@ taskset() { # stand-in
   "$@"
 }
 timeout() { # stand-in
-  while [[ ${1:-} == -* ]]; do shift; done
+  while [[ ${1:-} == -* ]]; do
+    case $1 in -s | -k | --signal | --kill-after) shift ;; esac
+    shift
+  done
   shift
   "$@"
 }
@@ -274,7 +281,10 @@ ssh() { # stand-in
     case $1 in -[bcDEeFIiJLlmOopQRSWw]) shift ;; esac
     shift
   done
+  local host=${1##*@}
   shift
+  # What a reader knows of another host: its namespace.
+  [ "$NARROWS_SYSTEM" != Linux ] || local -x NARROWS_INSIDE="${NARROWS_INSIDE:-}ip netns exec $host "
   [ $# -eq 0 ] || bash -c "$*"
 }
 docker() { # stand-in

@@ -69,7 +69,7 @@ sleep 30m # shape.sh:21
     assert!(ended.err.contains("after it had slept for 1h (--until)"), "{ended}");
     assert!(ended.err.contains("without effect here: iperf3"), "{ended}");
     // Without arguments it only says how it is used.
-    let ended = commands("tc", &[script]).expect(0);
+    let ended = commands("tc", &[script]).expect(1);
     assert!(ended.out.is_empty() && ended.err.contains("status 3: usage: "), "{ended}");
 }
 
@@ -110,6 +110,11 @@ ipfw -q add 200 allow ip from any to any via em0 # fw.sh:5
 fn nothing_of_the_host_is_reached() {
     let scratch = Scratch::new();
     let text = r#"
+ip link set eth0 mtu 1400; ip l set eth0 up; timeout -s KILL 10 tc after
+ipfw add 100 allow ip from any to any // let internal hosts show a list
+for setting in /proc/sys/vm/swappiness /proc/sys/kernel/core_pattern; do [ ! -w $setting ] || tc writes $setting; done
+chmod 606 /dev/full 2>/dev/null && tc changed
+ls /proc/self/fd/7/ 2>/dev/null | grep -q passwd && tc sees
 echo left >/tmp/narrows-commands-left; echo left >/usr/lib/narrows-commands-left
 rm -rf /usr/lib/* /etc/* /home 2>/dev/null
 for file in /etc/shadow /etc/hostname /root/.ssh /proc/1/root/etc/shadow /old /sys/kernel /dev/sda; do
@@ -126,7 +131,14 @@ kill -9 -1
     let beside = scratch.write("beside", "as it was");
     let ended = commands("tc", &[script.to_str().unwrap()]).expect(0);
     // The loopback interface alone.
-    let expected = "tc processes 1 # evil.sh:7\ntc interfaces 1 # evil.sh:8\n";
+    let expected = "\
+ip link set eth0 mtu 1400 # evil.sh:2
+ip l set eth0 up # evil.sh:2
+tc after # evil.sh:2
+ipfw add 100 allow ip from any to any // let internal hosts show a list # evil.sh:3
+tc processes 1 # evil.sh:12
+tc interfaces 1 # evil.sh:13
+";
     assert_eq!(ended.out, expected, "{ended}");
     assert_eq!(
         (fs::read_to_string(script).unwrap(), fs::read_to_string(beside).unwrap()),
@@ -167,11 +179,13 @@ fn a_script_ends_with_who_asked_for_it() {
 fn what_is_no_script_is_refused() {
     let scratch = Scratch::new();
     let folder = scratch.file("");
+    let python = scratch.write("x.py", "#!/usr/bin/env python3\nprint()\n");
     for (words, why) in [
         (vec!["/nowhere/x.sh"], "the script `/nowhere/x.sh`: No such file"),
         (vec![folder.to_str().unwrap()], "not a file"),
-        (vec!["--device", "a/b", "/proc/self/exe"], "--device `a/b`: no interface can have this name"),
-        (vec!["--until", "soon", "/proc/self/exe"], "--until"),
+        (vec![python.to_str().unwrap()], "it is for `python3`, not for a shell like sh or bash"),
+        (vec!["--device", "a/b", "/bin/true"], "--device `a/b`: no interface can have this name"),
+        (vec!["--until", "soon", "/bin/true"], "--until"),
     ] {
         let ended = commands("tc", &words);
         assert!(ended.code() == 2 && ended.err.contains(why), "{why}: {ended}");

@@ -1,8 +1,9 @@
 //! Our ends of cables: what arrives there, and what waits to leave.
 
+use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-use narrows_core::PortId;
+use narrows_core::{PortId, Time};
 use narrows_io::cable_end::CableEnd;
 use narrows_io::link::InterfaceIndex;
 use narrows_io::packet_socket::{Received, Sent};
@@ -27,6 +28,8 @@ pub(super) struct Line {
     pub(super) far: Option<FarEnd>,
     /// Frames that were lost before they could be read.
     pub(super) lost: u64,
+    /// Those of a shared line that are not split among its ports yet.
+    pub(super) unsplit: u64,
     /// Frames that the interface dropped after accepting them.
     pub(super) refused: u64,
 }
@@ -35,6 +38,31 @@ impl Line {
     /// Whether several ports share it.
     pub(super) fn is_shared(&self) -> bool {
         !self.lanes.by_place.is_empty()
+    }
+
+    /// Puts the frames of one port, whose interface accepts none now, behind those of others; they stay in order. Returns
+    /// where they begin.
+    pub(super) fn set_aside(&mut self, first: usize, end: usize) -> usize {
+        let frames = &mut self.outgoing[first..end];
+        let port = frames.first().map(|outgoing| outgoing.port);
+        frames.sort_by_key(|outgoing| Some(outgoing.port) == port);
+        end - frames.iter().rev().take_while(|outgoing| Some(outgoing.port) == port).count()
+    }
+
+    /// Takes out the oldest frames of each port that has more than this many waiting.
+    pub(super) fn give_up(&mut self, most: usize) -> Vec<Outgoing> {
+        if self.outgoing.len() <= most {
+            return Vec::new();
+        }
+        let mut waiting: BTreeMap<PortId, usize> = BTreeMap::new();
+        self.outgoing.iter().for_each(|outgoing| *waiting.entry(outgoing.port).or_default() += 1);
+        let is_one_too_many = |outgoing: &mut Outgoing| {
+            let left = waiting.entry(outgoing.port).or_default();
+            let is = *left > most;
+            *left -= usize::from(is);
+            is
+        };
+        self.outgoing.extract_if(.., is_one_too_many).collect()
     }
 
     /// The port that a frame came to; `None` for one of no port.
@@ -109,6 +137,8 @@ pub(super) struct Lines {
     all: Vec<Line>,
     /// Those with frames to send, by index: the one with the earliest due frame first.
     pub(super) sending: Vec<usize>,
+    /// When losses were last split.
+    pub(super) split_at: Time,
 }
 
 impl Lines {
@@ -140,15 +170,19 @@ impl Lines {
                 trains: Trains::default(),
                 far,
                 lost: 0,
+                unsplit: 0,
                 refused: 0,
             }));
         }
-        Self { all, sending: Vec::new() }
+        Self { all, sending: Vec::new(), split_at: Time::ZERO }
     }
 
     /// Splits what a line has lost among its ports, by what their hosts have sent.
-    pub(super) fn losers(&mut self, line: usize, lost: u64, ports: &mut [Port]) -> Vec<(PortId, u64)> {
+    pub(super) fn losers(&self, line: usize, lost: u64, ports: &mut [Port]) -> Vec<(PortId, u64)> {
         let line = &self.all[line];
+        if !line.is_shared() || lost == 0 {
+            return vec![(line.port, lost)];
+        }
         let mut missing = Vec::new();
         for port in line.lanes.by_place.iter().flatten() {
             let Port { came, plugged, .. } = &mut ports[usize::from(port.index())];

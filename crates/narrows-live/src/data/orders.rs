@@ -184,8 +184,10 @@ impl DataLoop {
         while let Some(order) = self.orders.pop_front() {
             // If this fails, the order is answered after standing down.
             let brought_up = match &order {
-                Order::Sample(_) => self.count_lost(),
-                Order::Finish(end, _) => self.settle(*end).and_then(|()| self.count_lost()),
+                Order::Sample(_) => self.count_lost().and_then(|()| self.split_some_losses()),
+                Order::Finish(end, _) => {
+                    self.settle(*end).and_then(|()| self.count_lost()).and_then(|()| self.split_losses())
+                }
                 _ => Ok(()),
             };
             if let Err(error) = brought_up {

@@ -18,7 +18,7 @@ use crate::load::Load;
 
 /// The maximum number of frames sent by one call. They count as released when it begins, so it should be short.
 const SENT_AT_ONCE: usize = 16;
-/// The maximum number of frames waiting for an interface whose queue is full; further ones count as send failures.
+/// The maximum number of frames waiting for each interface whose queue is full; further ones count as send failures.
 const MOST_UNSENT: usize = 4096;
 
 impl DataLoop {
@@ -115,9 +115,9 @@ impl DataLoop {
         for &at in &sending {
             let line = &mut self.lines[at];
             let is_shared = line.is_shared();
-            let mut sent = 0;
-            while sent < line.outgoing.len() {
-                let unsent = &mut line.outgoing[sent..];
+            let (mut sent, mut end) = (0, line.outgoing.len());
+            while sent < end {
+                let unsent = &mut line.outgoing[sent..end];
                 let count = line.end.join(unsent).unwrap_or(SENT_AT_ONCE).min(unsent.len());
                 let batch = &mut unsent[..count];
                 if let Some(capture) = &mut self.capture {
@@ -142,6 +142,8 @@ impl DataLoop {
                 sent += step.count;
                 match step.stopped {
                     None => {}
+                    // The others need not wait for this one's interface.
+                    Some(SendStop::Full) if is_shared => end = line.set_aside(sent, end),
                     Some(SendStop::Full) => break,
                     // This frame can never be sent; the next one may.
                     Some(_) => {
@@ -150,18 +152,15 @@ impl DataLoop {
                     }
                 }
             }
-            let unsent = line.outgoing.len() - sent;
-            if unsent > MOST_UNSENT {
-                let too_many = &line.outgoing[sent..sent + unsent - MOST_UNSENT];
-                too_many.iter().for_each(|outgoing| self.meter.send_failed(outgoing.port, 1));
-                if let Some(capture) = &mut self.capture {
-                    capture.refused(self.clock.now(), too_many.iter().map(Outgoing::captured));
-                }
-                sent += too_many.len();
-            }
             for outgoing in line.outgoing.drain(..sent) {
                 self.frames.recycle(outgoing.frame);
             }
+            let too_many = line.give_up(MOST_UNSENT);
+            too_many.iter().for_each(|outgoing| self.meter.send_failed(outgoing.port, 1));
+            if let Some(capture) = &mut self.capture {
+                capture.refused(self.clock.now(), too_many.iter().map(Outgoing::captured));
+            }
+            too_many.into_iter().for_each(|outgoing| self.frames.recycle(outgoing.frame));
         }
         self.lines.go_on_with(sending);
         self.is_stuck = !self.lines.sending.is_empty();

@@ -10,6 +10,8 @@ use crate::cabling::FarEnd;
 
 /// How soon a port whose interface is full is retried.
 const RETRY: Duration = Duration::from_micros(100);
+/// How often, at most, losses of shared lines are split among their ports.
+const SPLIT_EVERY: Duration = Duration::from_secs(1);
 /// At the end: for how long, and up to how many frames per line, unread frames are counted.
 const COUNTING_TAKES: Duration = Duration::from_millis(200);
 const MOST_COUNTED: usize = 1 << 20;
@@ -91,15 +93,12 @@ impl DataLoop {
             let dropped = statistics.dropped + line.far.as_mut().map_or(0, FarEnd::dropped);
             let new = dropped.saturating_sub(line.lost);
             line.lost = dropped.max(line.lost);
-            let now = self.engine.now();
-            if line.is_shared() && new > 0 {
-                for (port, lost) in self.lines.losers(at, new, &mut self.ports) {
-                    self.lose(port, now, lost)?;
-                }
-            } else {
-                let port = line.port;
-                self.lose(port, now, new)?;
+            if line.is_shared() {
+                line.unsplit += new;
+                continue;
             }
+            let (port, now) = (line.port, self.engine.now());
+            self.lose(port, now, new)?;
         }
         Ok(())
     }
@@ -112,7 +111,6 @@ impl DataLoop {
         }
         let give_up = self.clock.now() + COUNTING_TAKES;
         for at in 0..self.lines.count() {
-            let port = self.lines[at].port;
             let socket = self.lines[at].end.packet_socket_mut();
             let unread = socket.map_or(Ok(0), PacketSocket::unread).map_err(CableEndError::from)?;
             let mut counted = 0;
@@ -120,7 +118,9 @@ impl DataLoop {
                 if counted >= MOST_COUNTED || self.clock.now() >= give_up {
                     // There is no time to look when the others came.
                     let lost = unread.saturating_sub(counted as u64);
-                    self.lose(port, end, lost)?;
+                    for (port, lost) in self.lines.losers(at, lost, &mut self.ports) {
+                        self.lose(port, end, lost)?;
+                    }
                     break;
                 }
                 let line = &mut self.lines[at];
@@ -141,6 +141,28 @@ impl DataLoop {
                 if count < ReceiveBatch::FRAMES {
                     break;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Splits what shared lines have lost among their ports, unless that was done a moment ago: asking what each host has
+    /// sent takes some microseconds, and there may be a thousand.
+    pub(super) fn split_some_losses(&mut self) -> Result<(), LoopError> {
+        let now = self.clock.now();
+        if now.since(self.lines.split_at) < SPLIT_EVERY {
+            return Ok(());
+        }
+        self.lines.split_at = now;
+        self.split_losses()
+    }
+
+    /// Splits what shared lines have lost among their ports.
+    pub(super) fn split_losses(&mut self) -> Result<(), LoopError> {
+        for at in 0..self.lines.count() {
+            let unsplit = std::mem::take(&mut self.lines[at].unsplit);
+            for (port, lost) in self.lines.losers(at, unsplit, &mut self.ports) {
+                self.lose(port, self.engine.now(), lost)?;
             }
         }
         Ok(())

@@ -248,7 +248,7 @@ impl Plan {
         &self.now.scenario
     }
 
-    /// Whether the timeline depends on the arrival of the first packet.
+    /// What the first packet changes, if the timeline depends on it.
     pub(super) fn first_packet(&self) -> Option<FirstPacket> {
         self.ahead.as_ref()?.first_packet()
     }

@@ -76,7 +76,8 @@ fn is_of_host(name: &str) -> bool {
         "sourceroute",
         "ttl",
     ];
-    if name.starts_with("net.link.") || name.starts_with("net.inet6.ip6.fw.") {
+    const OF_RULES: [&str; 5] = ["fw", "ipfw", "dummynet", "one_pass", "link"];
+    if name.split('.').any(|part| OF_RULES.contains(&part)) {
         return false;
     }
     match name.strip_prefix("net.inet.ip.") {
