@@ -54,6 +54,9 @@ fn where_nothing_is_named_the_best_is_taken() {
     std::fs::write(&scenario, format!("[hosts.a]\n[hosts.b]\n{links}")).unwrap();
     let (many, notes) = backend(&[scenario.to_str().unwrap()]);
     assert_eq!(many, "af_packet");
+    assert!(notes.contains(" served 34 cables"), "{notes}");
+    let (many, notes) = backend(&[scenario.to_str().unwrap(), "--sockets", "own"]);
+    assert_eq!(many, "af_packet");
     assert!(notes.contains("af_packet instead of af_xdp: 34 ends of cables"), "{notes}");
     let named = finish(&mut run([scenario.to_str().unwrap(), "--backend", "af_xdp"], "true"));
     let named = named.expect(2).err;
