@@ -51,10 +51,14 @@ ln -s fd/0 $root/dev/stdin
 ln -s fd/1 $root/dev/stdout
 ln -s fd/2 $root/dev/stderr
 
+copies=()
 while read -r -u 9 size path && [ -n "$size" ]; do
   mkdir -p "$root${path%/*}"
   head -c "$size" <&9 >"$root$path"
+  copies+=("$root$path")
 done
+# Some may be programs.
+[ ${#copies[@]} = 0 ] || chmod 755 -- "${copies[@]}"
 [ -r "$root$script" ] || fail "the script cannot be copied"
 folder=$(dirname "$script")
 

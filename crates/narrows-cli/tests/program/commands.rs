@@ -18,6 +18,7 @@ command -v iperf3 >/dev/null || exit 1
 case "$1" in
 start)
   . "$(dirname "$0")/rates"
+  "$(dirname "$0")/helper" || exit 1
   sudo tc qdisc add dev $IF root handle 1: htb default 10
   /sbin/tc class add dev $IF parent 1: classid 1:10 htb rate ${2:-1mbit}
   n=0
@@ -48,22 +49,23 @@ fn a_script_does_here_what_it_would_do() {
     let scratch = Scratch::new();
     let script = scratch.write("shape.sh", SHAPE);
     scratch.write("rates", "FAST=8mbit\n");
+    scratch.write("helper", "#!/bin/sh\nexit 0\n");
     let script = script.to_str().unwrap();
     let ended = commands("tc", &["--device", "wan0", script, "start", "5mbit"]).expect(0);
     let expected = "\
-tc qdisc add dev wan0 root handle 1: htb default 10 # shape.sh:8
-tc class add dev wan0 parent 1: classid 1:10 htb rate 5mbit # shape.sh:9
-tc filter add dev wan0 parent 1: protocol ip prio 1 u32 match ip dport 8000 0xffff flowid 1:10 # shape.sh:12
-tc filter add dev wan0 parent 1: protocol ip prio 1 u32 match ip dport 8001 0xffff flowid 1:10 # shape.sh:12
-ip netns exec blue tc qdisc add dev veth0 root netem delay 10ms # shape.sh:15
-tc class add dev wan0 parent 1: classid 1:20 htb rate 8mbit # shape.sh:16
-iptables -A OUTPUT -p tcp -j MARK --set-mark 1 # shape.sh:17
+tc qdisc add dev wan0 root handle 1: htb default 10 # shape.sh:9
+tc class add dev wan0 parent 1: classid 1:10 htb rate 5mbit # shape.sh:10
+tc filter add dev wan0 parent 1: protocol ip prio 1 u32 match ip dport 8000 0xffff flowid 1:10 # shape.sh:13
+tc filter add dev wan0 parent 1: protocol ip prio 1 u32 match ip dport 8001 0xffff flowid 1:10 # shape.sh:13
+ip netns exec blue tc qdisc add dev veth0 root netem delay 10ms # shape.sh:16
+tc class add dev wan0 parent 1: classid 1:20 htb rate 8mbit # shape.sh:17
+iptables -A OUTPUT -p tcp -j MARK --set-mark 1 # shape.sh:18
 tc qdisc add dev eth5 root pfifo limit 10
-sleep 30m # shape.sh:21
-tc qdisc change dev wan0 root netem delay 10ms # shape.sh:22
-sleep 30m # shape.sh:21
-tc qdisc change dev wan0 root netem delay 10ms # shape.sh:22
-sleep 30m # shape.sh:21
+sleep 30m # shape.sh:22
+tc qdisc change dev wan0 root netem delay 10ms # shape.sh:23
+sleep 30m # shape.sh:22
+tc qdisc change dev wan0 root netem delay 10ms # shape.sh:23
+sleep 30m # shape.sh:22
 ";
     assert_eq!(ended.out, expected, "{ended}");
     assert!(ended.err.contains("after it had slept for 1h (--until)"), "{ended}");
