@@ -126,8 +126,18 @@ pub(crate) fn scenario_at(
     let shaping = flags.tc.as_deref().map(tc::Script::load).transpose()?;
     let shaping = shaping.map(|script| script.with_devices(devices.iter().copied()));
     let flags = flags.keys.0.clone();
+    let router = shaping.as_ref().filter(|script| script.has_router());
     let mut scenario = match (file, rules) {
-        (None, None) => Scenario::from_flags(&flags)?,
+        (None, rules) if router.is_some() && (rules.is_some() || flags != LinkFlags::default()) => {
+            return Err(Failure::Other(
+                "rules or flags of one link with a tc script of more than two devices, of which each has a link: use --set LINK.KEY=VALUE"
+                    .into(),
+            ));
+        }
+        (None, None) => match router {
+            Some(script) => script.network()?,
+            None => Scenario::from_flags(&flags)?,
+        },
         (None, Some(_)) if flags != LinkFlags::default() => {
             return Err(Failure::Other(
                 "rules with flags for a plain link: the pipes define the link".into(),

@@ -16,15 +16,24 @@ pub(crate) fn text<'a>(
     for (key, value) in both {
         text += &format!("{key} = {value}\n");
     }
-    let one: Vec<_> = one.into_iter().collect();
+    put_keys(&mut text, LINK, one);
+    text
+}
+
+/// Adds tables with the keys of each direction of a link.
+pub(crate) fn put_keys<'a>(
+    text: &mut String,
+    link: &str,
+    keys: impl IntoIterator<Item = (Way, &'static str, &'a str)>,
+) {
+    let all: Vec<_> = keys.into_iter().collect();
     for way in [Way::Up, Way::Down] {
-        let mut keys = one.iter().filter(|(of, _, _)| *of == way).peekable();
+        let mut keys = all.iter().filter(|(of, _, _)| *of == way).peekable();
         if keys.peek().is_some() {
-            text += &format!("\n[links.{LINK}.{}]\n", way.name());
+            *text += &format!("\n[links.{link}.{}]\n", way.name());
         }
         for (_, key, value) in keys {
-            text += &format!("{key} = {value}\n");
+            *text += &format!("{key} = {value}\n");
         }
     }
-    text
 }

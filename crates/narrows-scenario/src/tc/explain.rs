@@ -316,10 +316,10 @@ fn of_filter(filter: &Filter, place: &str) -> String {
     match (filter.class, &filter.police) {
         (_, Some(police)) => {
             let beyond = match (text_of(police, "exceed").as_str(), &filter.exceeding) {
-                (_, Some(device)) => format!("leaves by {device}"),
-                ("pass", _) => "passes".into(),
-                ("next", _) => "goes on to the next filters".into(),
-                _ => "is dropped".into(),
+                (_, Some(device)) => format!("leave by {device}"),
+                ("pass", _) => "pass".into(),
+                ("next", _) => "go on to the next filters".into(),
+                _ => "are dropped".into(),
             };
             format!(
                 "{which}, {place}: packets above {} with a burst of {} {beyond}.",

@@ -3,12 +3,11 @@
 use narrows_core::{Duration, Time};
 
 use super::Script;
-use super::scenario::{Placed, Said};
+use super::scenario::Said;
 use super::script::Trees;
 use crate::link::Way;
 use crate::netem;
 use crate::problem::Problem;
-use crate::two_hosts::{self, LINK};
 use crate::{Scenario, ScenarioError};
 
 /// The most disciplines, classes and filters that are looked at for all steps together, and what a step counts besides: at each
@@ -53,7 +52,7 @@ impl Script {
         }
         let mut placed = self.placed(exact)?;
         let mut before = self.said(&placed)?;
-        let start = two_hosts::text([], placed.iter().flat_map(Placed::keys));
+        let start = self.network_text(&placed);
         // Tables of distributions are in files, which are looked up when the scenario is read.
         let names_files =
             |all: &Said| all.values().any(|value| value.contains("file = ") || value.contains(".dist"));
@@ -97,12 +96,12 @@ impl Script {
 
 /// The keys whose values are different, and those that are gone.
 fn changes(before: &Said, after: &Said) -> Result<Vec<(String, String)>, Problem> {
-    let path = |(way, key): &(Way, &str)| format!("{LINK}.{}.{key}", way.name());
+    let path = |(link, way, key): &(String, Way, &str)| format!("{link}.{}.{key}", way.name());
     let new = after.iter().filter(|(key, value)| before.get(key) != Some(value));
     let mut all: Vec<_> = new.map(|(key, value)| (path(key), value.clone())).collect();
     for key in before.keys().filter(|key| !after.contains_key(key)) {
-        let plain = netem::plain(key.1).ok_or_else(|| {
-            Problem::new(format!("after `sleep`, a script cannot take away the `{}` of a link", key.1))
+        let plain = netem::plain(key.2).ok_or_else(|| {
+            Problem::new(format!("after `sleep`, a script cannot take away the `{}` of a link", key.2))
                 .help("start the run with it, or without it")
         })?;
         all.push((path(key), plain.to_owned()));

@@ -1,32 +1,33 @@
-//! Scenarios from scripts: two hosts, and a link between them with the settings of the script.
+//! Scenarios from scripts: the network around their devices, with the settings of the script.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Device, Keys, Script};
+use super::network::{Place, ROUTER};
+use super::{Device, Script};
 use crate::ScenarioError;
 use crate::files;
 use crate::link::Way;
-use crate::problem::{Found, Problem, one_of};
-use crate::two_hosts::{self, LINK};
+use crate::problem::{Found, Problem};
 
-/// Values of keys.
-pub(super) type Said = BTreeMap<(Way, &'static str), String>;
+/// Values of keys of each link.
+pub(super) type Said = BTreeMap<(String, Way, &'static str), String>;
 
-/// A device of a script, and its direction on the link.
+/// A device of a script, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The device's settings from the commands.
     pub device: Device,
-    /// The direction of packets that leave by the device; arriving packets have the other direction.
-    pub way: Way,
+    /// Its link, and the direction of packets that leave by it.
+    pub place: Place,
 }
 
 impl Placed {
     /// The keys of the link, each with its direction.
     pub fn keys(&self) -> impl Iterator<Item = (Way, &'static str, &str)> {
-        let egress = self.device.egress.keys.iter().map(|(key, value)| (self.way, *key, value.as_str()));
-        let back = match self.way {
+        let way = self.place.way;
+        let egress = self.device.egress.keys.iter().map(move |(key, value)| (way, *key, value.as_str()));
+        let back = match way {
             Way::Up => Way::Down,
             Way::Down => Way::Up,
         };
@@ -35,14 +36,19 @@ impl Placed {
 
     /// Describes how the device is mapped, for people.
     pub fn words(&self) -> String {
-        let (from, to) = match self.way {
-            Way::Up => ("client", "server"),
-            Way::Down => ("server", "client"),
-        };
+        let Place { link, way, at, beyond } = &self.place;
         format!(
-            "{} is the {from}'s device: what leaves there goes to the {to}, along {LINK}.{}",
+            "{} is {}: what leaves there goes to {}, along {link}.{}",
             self.device.name,
-            self.way.name()
+            match at.as_str() {
+                "client" | "server" | ROUTER => format!("the {at}'s device"),
+                _ => format!("a device of {at}"),
+            },
+            match beyond.as_str() {
+                "client" | "server" | ROUTER => format!("the {beyond}"),
+                _ => beyond.clone(),
+            },
+            way.name()
         )
     }
 }
@@ -57,61 +63,41 @@ impl Script {
         Self::parse(&text, &file)
     }
 
-    /// Maps its devices to a link between a client and a server. `client`, `link.up` and `up` belong to the
-    /// client; `server`, `link.down` and `down` to the server. [`Script::with_devices`] overrides this. Of
-    /// devices with other names, the first belongs to the client, the second to the server.
+    /// Maps its devices to links. One or two are the ends of a link between a client and a server: `client`, `link.up` and `up`
+    /// belong to the client; `server`, `link.down` and `down` to the server; of devices with other names, the first belongs to
+    /// the client, the second to the server. [`Script::with_devices`] overrides this. More devices are those of a router, with
+    /// a link and a host behind each, or, with a network namespace for each, those of hosts around a router.
     ///
     /// # Errors
-    /// As [`Script::devices`], and if there are more devices than ends.
+    /// As [`Script::devices`], and if there are more devices than ends, or too many.
     pub fn placed(&self, exact: bool) -> Result<Vec<Placed>, ScenarioError> {
         self.check_vlans()?;
         // Mapped first, as computing the settings of thousands of devices would take long.
-        let mut ways: Vec<(&str, Way)> = Vec::new();
-        for name in self.names() {
-            let known = self.known.iter().find(|(known, _)| known == name).map(|(_, way)| *way);
-            let named = known.or(match name {
-                "client" | "client.link" | "link.up" | "up" => Some(Way::Up),
-                "server" | "server.link" | "link.down" | "down" => Some(Way::Down),
-                _ => None,
-            });
-            let free = [Way::Up, Way::Down].into_iter().find(|way| ways.iter().all(|other| other.1 != *way));
-            match named.or(free) {
-                Some(way) if ways.iter().all(|other| other.1 != way) => ways.push((name, way)),
-                _ => {
-                    let names: Vec<&str> = ways.iter().map(|(name, _)| *name).collect();
-                    return Err(self.error(
-                        Problem::new(format!("too many devices, {}: a link has two ends", Found(name)))
-                            .help(format!("its ends are {}", one_of(&names)))
-                            .help(
-                                "for more links write a scenario file, and configure each with `narrows tc`",
-                            ),
-                    ));
-                }
-            }
-        }
-        let mut devices = self.devices(exact)?;
-        let place = |(name, way): (&str, Way)| {
+        let places = self.places()?;
+        let mut devices: BTreeMap<String, Device> =
+            self.devices(exact)?.into_iter().map(|device| (device.name.clone(), device)).collect();
+        let place = |(name, place): (&str, Place)| match devices.remove(name) {
+            Some(device) => Placed { device, place },
             // A device may be configured for the first time after a `sleep`.
-            let device = match devices.iter().position(|device| device.name == name) {
-                Some(at) => devices.swap_remove(at),
-                None => Device { name: name.into(), egress: Keys::default(), ingress: Keys::default() },
-            };
-            Placed { device, way }
+            None => Placed::empty(name, place),
         };
-        let all: Vec<Placed> = ways.into_iter().map(place).collect();
+        let all: Vec<Placed> = places.into_iter().map(place).collect();
         self.said(&all)?;
         Ok(all)
     }
 
-    /// The values of keys of the link's directions.
+    /// The values of keys of each direction of the links.
     pub(super) fn said(&self, all: &[Placed]) -> Result<Said, ScenarioError> {
         let mut said = Said::new();
-        for (way, key, value) in all.iter().flat_map(Placed::keys) {
-            if said.insert((way, key), value.to_owned()).is_some() {
-                let title = format!("{LINK}.{} would have two of `{key}`", way.name());
-                return Err(self.error(Problem::new(title).help(
-                    "one for packets that leave by a device, one for those that arrive at the other",
-                )));
+        for placed in all {
+            let link = &placed.place.link;
+            for (way, key, value) in placed.keys() {
+                if said.insert((link.clone(), way, key), value.to_owned()).is_some() {
+                    let title = format!("{link}.{} would have two of `{key}`", way.name());
+                    return Err(self.error(Problem::new(title).help(
+                        "one for packets that leave by a device, one for those that arrive at the other",
+                    )));
+                }
             }
         }
         Ok(said)
@@ -142,16 +128,20 @@ impl Script {
         Ok(())
     }
 
-    /// The assignments for a link named `link`, as accepted by [`Scenario::set`](crate::Scenario::set).
+    /// The assignments for its links, as accepted by [`Scenario::set`](crate::Scenario::set).
     ///
     /// # Errors
     /// As [`Script::placed`].
     pub fn assignments(&self, exact: bool) -> Result<Vec<String>, ScenarioError> {
         let placed = self.placed(exact)?;
-        let text = |(way, key, value): (Way, &str, &str)| {
-            format!("{LINK}.{}.{key}={}", way.name(), value.replace('\n', " "))
+        let of_one = |placed: &Placed| -> Vec<String> {
+            let link = &placed.place.link;
+            let text = |(way, key, value): (Way, &str, &str)| {
+                format!("{link}.{}.{key}={}", way.name(), value.replace('\n', " "))
+            };
+            placed.keys().map(text).collect()
         };
-        Ok(placed.iter().flat_map(|placed| placed.keys().map(text).collect::<Vec<_>>()).collect())
+        Ok(placed.iter().flat_map(of_one).collect())
     }
 
     /// The equivalent scenario file.
@@ -160,7 +150,7 @@ impl Script {
     /// As [`Script::placed`].
     pub fn scenario_text(&self, exact: bool) -> Result<String, ScenarioError> {
         let placed = self.placed(exact)?;
-        let mut text = two_hosts::text([], placed.iter().flat_map(Placed::keys));
+        let mut text = self.network_text(&placed);
         for step in self.steps(exact)? {
             text += &step.text();
         }

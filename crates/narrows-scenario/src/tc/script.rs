@@ -49,7 +49,7 @@ pub(super) struct Moment {
 }
 
 /// The settings of a device after the commands before the first `sleep`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// Its name in the script.
     pub name: String,

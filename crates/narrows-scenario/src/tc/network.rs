@@ -1,0 +1,189 @@
+//! The network around the devices of a script: a link between two hosts for one or two of them, and a router with a host behind
+//! each device for more.
+
+use super::{Device, Placed, Script};
+use crate::link::Way;
+use crate::problem::{Found, Problem, one_of};
+use crate::two_hosts::{self, LINK};
+use crate::{Scenario, ScenarioError};
+
+/// More devices than a machine has, whose settings are still computed within a second.
+const MOST: usize = 256;
+/// The machine whose script it is, and, for a device in each namespace, what joins them.
+pub(super) const ROUTER: &str = "router";
+
+/// Where a device is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The link that it sends on.
+    pub link: String,
+    /// The direction of packets that leave by it; arriving packets have the other direction.
+    pub way: Way,
+    /// The host or router that has it.
+    pub at: String,
+    /// The host or router at the other end of the link.
+    pub beyond: String,
+}
+
+impl Place {
+    fn of_two_hosts(way: Way) -> Self {
+        let (at, beyond) = match way {
+            Way::Up => ("client", "server"),
+            Way::Down => ("server", "client"),
+        };
+        Self { link: LINK.into(), way, at: at.into(), beyond: beyond.into() }
+    }
+}
+
+impl Script {
+    /// Whether it configures more devices than a link has ends, so that its network is one of a router.
+    pub fn has_router(&self) -> bool {
+        self.known.is_empty() && self.names().len() > 2
+    }
+
+    /// The place of each device that commands change, in the order in which they are named.
+    pub(super) fn places(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
+        if self.has_router() { self.around_a_router() } else { self.at_two_hosts() }
+    }
+
+    fn at_two_hosts(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
+        let mut ways: Vec<(&str, Way)> = Vec::new();
+        for name in self.names() {
+            let known = self.known.iter().find(|(known, _)| known == name).map(|(_, way)| *way);
+            let free = [Way::Up, Way::Down].into_iter().find(|way| ways.iter().all(|other| other.1 != *way));
+            match known.or(end_of_the_link(name)).or(free) {
+                Some(way) if ways.iter().all(|other| other.1 != way) => ways.push((name, way)),
+                _ => {
+                    let names: Vec<&str> = ways.iter().map(|(name, _)| *name).collect();
+                    return Err(self.error(
+                        Problem::new(format!("too many devices, {}: a link has two ends", Found(name)))
+                            .help(format!("its ends are {}", one_of(&names)))
+                            .help(
+                                "for more links write a scenario file, and configure each with `narrows tc`",
+                            ),
+                    ));
+                }
+            }
+        }
+        Ok(ways.into_iter().map(|(name, way)| (name, Place::of_two_hosts(way))).collect())
+    }
+
+    /// Devices in one namespace are those of a router; with a namespace for each, they are those of hosts.
+    fn around_a_router(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
+        let names = self.names();
+        let at = |device: &str, problem: Problem| {
+            let command = self.commands.iter().find(|command| command.device.as_deref() == Some(device));
+            self.error(problem.put_at(&command.map_or(0..0, |command| command.span.clone())))
+        };
+        if let Some(name) = names.iter().find(|name| end_of_the_link(name).is_some()) {
+            let title = format!(
+                "{} is an end of a link of two hosts, and there are {} devices",
+                Found(name),
+                names.len()
+            );
+            return Err(at(
+                name,
+                Problem::new(title).help("give it another name: each device has a link of its own here"),
+            ));
+        }
+        if let Some(name) = names.get(MOST) {
+            let title = format!("{} devices, the most that a script may configure is {MOST}", names.len());
+            return Err(at(name, Problem::new(title)));
+        }
+        let in_namespace: Vec<(Option<&str>, &str)> = names
+            .iter()
+            .map(|name| {
+                name.split_once('/').map_or((None, *name), |(namespace, device)| (Some(namespace), device))
+            })
+            .collect();
+        let has_other =
+            |at: usize| in_namespace[..at].iter().any(|(namespace, _)| *namespace != in_namespace[at].0);
+        let has_same =
+            |at: usize| in_namespace[..at].iter().any(|(namespace, _)| *namespace == in_namespace[at].0);
+        let of_one = (1..names.len()).all(|number| !has_other(number));
+        if let Some(number) = (1..names.len()).find(|number| !of_one && has_same(*number)) {
+            return Err(at(
+                names[number],
+                Problem::new(format!(
+                    "{} and another device are in one network namespace, and others in others",
+                    Found(names[number])
+                ))
+                .help(
+                    "a script configures the devices of one machine, or one device in each network namespace",
+                )
+                .help("for other networks write a scenario file, and configure each link with `narrows tc`"),
+            ));
+        }
+        let mut taken: Vec<String> = vec![ROUTER.into()];
+        let places = names.iter().zip(&in_namespace).map(|(name, (namespace, device))| {
+            let place = if of_one {
+                let link = unique(device, &mut taken);
+                Place { way: Way::Up, at: ROUTER.into(), beyond: format!("behind-{link}"), link }
+            } else {
+                let host = unique(namespace.unwrap_or(device), &mut taken);
+                Place { link: host.clone(), way: Way::Up, at: host, beyond: ROUTER.into() }
+            };
+            (*name, place)
+        });
+        Ok(places.collect())
+    }
+
+    /// Its network without its settings, to which [`Script::assignments`] and [`Script::steps`] add them.
+    ///
+    /// # Errors
+    /// If there are too many devices.
+    pub fn network(&self) -> Result<Scenario, ScenarioError> {
+        let places = self.places()?;
+        let links = places.len();
+        let plain: Vec<_> = places.into_iter().map(|(name, place)| Placed::empty(name, place)).collect();
+        let name =
+            if self.has_router() { format!("a router with {links} links") } else { "a plain wire".into() };
+        Scenario::parse(&self.network_text(&plain), &name)
+    }
+
+    /// The scenario file of its network: hosts and links, with the keys of each device.
+    pub(super) fn network_text(&self, placed: &[Placed]) -> String {
+        if !self.has_router() {
+            return two_hosts::text([], placed.iter().flat_map(Placed::keys));
+        }
+        let mut text = format!("[routers.{ROUTER}]\n");
+        for Placed { place, .. } in placed {
+            let host = if place.at == ROUTER { &place.beyond } else { &place.at };
+            text += &format!("[hosts.{host}]\n");
+        }
+        for one in placed {
+            let Place { link, at, beyond, .. } = &one.place;
+            text += &format!("\n[links.{link}]\nbetween = [\"{at}\", \"{beyond}\"]\n");
+            two_hosts::put_keys(&mut text, link, one.keys());
+        }
+        text
+    }
+}
+
+impl Placed {
+    /// A device without settings so far.
+    pub(super) fn empty(name: &str, place: Place) -> Self {
+        let device = Device { name: name.into(), ..Device::default() };
+        Self { device, place }
+    }
+}
+
+/// The direction of packets that leave by this end of the link, if its name says so.
+fn end_of_the_link(device: &str) -> Option<Way> {
+    match device {
+        "client" | "client.link" | "link.up" | "up" => Some(Way::Up),
+        "server" | "server.link" | "link.down" | "down" => Some(Way::Down),
+        _ => None,
+    }
+}
+
+/// A name that a scenario allows, and nothing else has.
+fn unique(device: &str, taken: &mut Vec<String>) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let plain: String = device.chars().take(40).map(allowed).collect();
+    let numbered = (2..).map(|number| format!("{plain}-{number}"));
+    let name =
+        std::iter::once(plain.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.push(name.clone());
+    name
+}
