@@ -86,6 +86,12 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     }
     let files =
         files.into_iter().flatten().filter(|path| *path != Path::new("-")).chain(live.logs.as_deref());
+    for path in args.write.iter().filter(|path| !path.exists() && path.extension().is_none()) {
+        let path = path.display();
+        say(format_args!(
+            "narrows: --write {path}: there is no such folder, so it is a file; for a folder, mkdir {path} before"
+        ));
+    }
     let writable = args.write.iter().map(PathBuf::as_path).chain(files).map(std::path::absolute);
     machine.writable = writable.collect::<io::Result<Vec<PathBuf>>>().map_err(here)?;
     machine.memory = args.memory.0;

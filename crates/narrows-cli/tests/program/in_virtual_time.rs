@@ -45,6 +45,15 @@ fn standard_input_is_read_whatever_it_is() {
     late.until_it_says("ready");
     late.tell("typed late");
     assert_eq!(late.wait().out, "ready\ntyped late\n");
+    // Pipes that stay open for longer than narrows waits at the start, with more than the guest's line holds at once.
+    for (writer, reader, read) in [
+        ("(head -c 200000 /dev/zero; sleep 0.5)", "wc -c", "200000\n"),
+        ("(head -c 4000 /dev/zero; sleep 0.5)", "wc -c", "4000\n"),
+        ("yes", "head -n 1", "y\n"),
+    ] {
+        let line = format!("{writer} | {NARROWS} run --virtual --quiet -- {reader}");
+        assert_eq!(finish(Command::new("sh").args(["-c", &line])).expect(0).out, read, "{line}");
+    }
 }
 
 #[test]

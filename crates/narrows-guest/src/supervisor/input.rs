@@ -20,10 +20,13 @@ use crate::init::INPUT;
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The maximum number of bytes read in this way.
 const MOST: usize = 64 << 20;
-/// The maximum number of bytes in transit to the program.
-const AHEAD: usize = 1 << 16;
+/// How many bytes are read at once at the start.
+const EARLY_CHUNK: usize = 1 << 16;
+/// The maximum number of bytes in transit to the program. The guest's serial line holds 4096 with their headers; a kernel
+/// that has stopped reading the line, because it holds nearly as many, does not begin again.
+const AHEAD: usize = 3000;
 /// The maximum number of bytes sent at once.
-const CHUNK: usize = 1 << 12;
+const CHUNK: usize = 1000;
 /// The device number of `/dev/null`.
 const NULL: u64 = (1 << 8) | 3;
 
@@ -74,7 +77,7 @@ impl Input {
     /// Reads what is available. Returns whether that is everything.
     fn read_early(&mut self, from: &mut File) -> io::Result<bool> {
         let deadline = later(clock_monotonic(), PATIENCE);
-        let mut chunk = vec![0; AHEAD];
+        let mut chunk = vec![0; EARLY_CHUNK];
         while self.early.len() < MOST {
             if wait(&mut [Waiting::readable(&*from)], Some(deadline))? == 0 {
                 return Ok(false);
