@@ -419,6 +419,11 @@ fn play(
             return Ok(Played::by_signal(signal));
         }
     }
+    // A signal during set-up: there is nothing yet that it could have reached.
+    if let Some(ended) = signals.take().map_err(system("read a signal"))? {
+        services.leave();
+        return Ok(Played::by_signal(ended.signal as i32));
+    }
     let probes = options.probe.as_ref().map(|plan| Probes::start(plan, testbed)).transpose();
     let probes = probes.map_err(system("send probes"))?;
     let program = match command(options, environment) {
@@ -520,6 +525,12 @@ fn accompany(
 ) -> Result<Played, RunError> {
     let mut asked = None;
     let mut interrupted = false;
+    // While it was started, it may have missed what the terminal sent.
+    while let Some(early) = signals.take().map_err(system("read a signal"))? {
+        program.signal(early.signal).map_err(system("signal the program"))?;
+        interrupted |= early.signal == Signal::SIGINT;
+        asked = asked.or(Some(early.signal).filter(|_| !early.from_terminal));
+    }
     let played = |status, interrupted, asked| Played { status, interrupted, asked, ..Played::default() };
     loop {
         let end = match asked {

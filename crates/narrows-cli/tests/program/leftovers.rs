@@ -243,6 +243,17 @@ fn after_its_terminal_was_closed() {
     assert_eq!(without_terminal(shell, &["shell", "--quiet", "--delay", "1ms"]), "129\n");
 }
 
+/// Also one that comes before narrows has started the program, which then never hears of it.
+#[test]
+#[ignore = "needs namespaces, python3"]
+fn after_an_interrupt_at_the_terminal_at_any_moment() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/early_interrupt.py");
+    let line = [script, NARROWS, "run", "--quiet", "--delay", "1ms", "--", "sleep", "1000"];
+    let ended = finish(Command::new("python3").args(line)).expect(0);
+    // By the signal itself, where nothing has been set up yet.
+    assert!(matches!(ended.out.trim(), "130" | "-2 130"), "{ended}");
+}
+
 #[test]
 #[ignore = "needs namespaces"]
 fn after_cmd_was_not_found() {
