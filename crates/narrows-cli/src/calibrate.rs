@@ -8,8 +8,9 @@ use narrows_calibrate::{Effort, calibrate as measure};
 use narrows_io::host::Capabilities;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 
-use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::json::{Json, is_stdout};
 use crate::output::{Failure, print, probe_plot, put, write_json};
+use crate::outputs;
 use crate::progress::{Progress, Quiet};
 
 /// Exit status of an interrupted calibration, as a shell reports Ctrl-C.
@@ -43,7 +44,7 @@ pub(crate) struct Calibrate {
 pub(crate) fn calibrate(args: &Calibrate) -> Result<u8, Failure> {
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let capabilities = Capabilities::effective()
         .map_err(|error| Failure::Other(format!("cannot read this process's capabilities: {error}")))?;
     if !capabilities.all() {

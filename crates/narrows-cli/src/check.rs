@@ -10,6 +10,7 @@ use narrows_scenario::{LinkFlags, Ports, Scenario, TrafficSource, Way};
 
 use crate::args;
 use crate::output::{Failure, print, say};
+use crate::outputs;
 
 /// Version of the JSON output.
 const SCHEMA: u32 = 3;
@@ -102,6 +103,11 @@ pub(crate) fn live_scenario(
     flags: &args::LinkFlags,
     live: &args::Live,
 ) -> Result<Scenario, Failure> {
+    let read: Vec<&Path> = file.into_iter().chain(flags.scripts()).collect();
+    outputs::check(
+        &outputs::of_run(live.record.as_deref(), &live.capture, &live.series, &live.report),
+        &read,
+    )?;
     let mut scenario = scenario(file, flags, live.seed, &live.set)?;
     if live.no_traffic {
         scenario.traffic.clear();

@@ -14,6 +14,7 @@ use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario_at;
 use crate::live::{cabling, capture, pace, packets, reading, series};
 use crate::output::{Failure, say};
+use crate::outputs;
 use crate::report::{self, Kept};
 
 /// Prepares and checks the network and the options of the run. `devices` gives the direction of packets
@@ -24,6 +25,11 @@ pub(crate) fn prepare(
     kind: RunKind,
     args: &args::Inline,
 ) -> Result<(Scenario, InlineOptions), Failure> {
+    let read: Vec<&Path> = file.into_iter().chain(args.link.scripts()).collect();
+    outputs::check(
+        &outputs::of_run(args.record.as_deref(), &args.capture, &args.series, &args.report),
+        &read,
+    )?;
     let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
     Ok((scenario, options(kind, args)?))
 }

@@ -107,14 +107,3 @@ impl Json {
 pub(crate) fn is_stdout(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path == Path::new(STDOUT))
 }
-
-/// Fails if two outputs would be mixed on standard output.
-pub(crate) fn one_at_most_to_stdout(outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
-    let taken: Vec<_> = outputs.iter().filter(|(_, path)| is_stdout(*path)).map(|(flag, _)| *flag).collect();
-    match taken[..] {
-        [first, second, ..] => Err(Failure::Other(format!(
-            "{first} and {second} would both go to the standard output: name a file for one of them"
-        ))),
-        _ => Ok(()),
-    }
-}

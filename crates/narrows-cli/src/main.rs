@@ -38,6 +38,7 @@ mod live;
 mod ls;
 mod machines;
 mod output;
+mod outputs;
 mod packets;
 mod pattern;
 mod plot;

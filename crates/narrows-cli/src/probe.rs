@@ -19,8 +19,9 @@ use narrows_io::icmp::{Echo, LONGEST};
 use narrows_scenario::trace::Format;
 use narrows_scenario::typed;
 
-use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::json::{Json, is_stdout};
 use crate::output::{Failure, print, probe_writable, put, write_json};
+use crate::outputs;
 use crate::progress::Progress;
 use crate::trace::tell;
 use drive::Drive;
@@ -103,7 +104,7 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     probe_writable(trace_file.as_deref())?;
     probe_writable(scenario_file)?;
     args.json.probe()?;
-    one_at_most_to_stdout(&[("--json", args.json.path()), ("--output", args.output.as_deref())])?;
+    outputs::check(&[("--json", args.json.path()), ("--output", args.output.as_deref())], &[])?;
     let mut drive = match &args.drive {
         Some(link) => Some(Drive::start(link, args.run.as_deref(), guess, window)?),
         None => None,

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use narrows_io::clock::clock_realtime;
 use narrows_io::terminal::WindowSize;
 use narrows_live::run_record::ago;
-use narrows_report::{Look, Report};
+use narrows_report::{CaptureReport, Look, Report};
 use narrows_scenario::{printable, read_bytes};
 
 use crate::json::Json;
@@ -271,8 +271,8 @@ pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
 }
 
 /// Ends a live run: writes the report where requested, stores it, and prints it to stderr, as stdout
-/// belongs to the program. A report that cannot be written is printed nevertheless. An incomplete capture
-/// is an error as well, unless its reader closed it.
+/// belongs to the program. A report that cannot be written is printed nevertheless. An incomplete capture, series or
+/// packets file is an error as well, unless its reader closed it.
 pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
     let written = args.json.path().map_or(Ok(()), |path| write_json(path, report));
     let is_kept = kept.keep(report);
@@ -287,8 +287,9 @@ pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Resul
     };
     let capture =
         report.capture.as_ref().filter(|capture| capture.error.is_some() && !capture.reader_is_gone);
-    match capture {
-        Some(capture) => written.and(Err(Failure::Other(capture.sentence()))),
+    let lacking = capture.map(CaptureReport::sentence).or_else(|| report.unwritten.first().cloned());
+    match lacking {
+        Some(sentence) => written.and(Err(Failure::Other(sentence))),
         None => written,
     }
 }

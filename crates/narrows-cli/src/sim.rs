@@ -10,8 +10,9 @@ use narrows_sim::{Destination, SeriesOptions, SimOptions, replay_watched, simula
 
 use crate::args;
 use crate::check::scenario;
-use crate::json::{is_stdout, one_at_most_to_stdout};
+use crate::json::is_stdout;
 use crate::output::{Failure, print, print_coloured};
+use crate::outputs;
 use crate::progress::{Long, status_or_interrupted};
 use crate::report::ReportForm;
 use crate::report::{self, Kept};
@@ -42,7 +43,8 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         threads: args.threads,
     };
     args.report.json.probe()?;
-    one_at_most_to_stdout(&outputs(args))?;
+    let read = [args.scenario.as_deref(), args.replay.as_deref()].into_iter().flatten();
+    outputs::check(&outputs(args), &read.chain(args.link.scripts()).collect::<Vec<_>>())?;
     if let Some(log) = &args.replay {
         if args.link.is_given() {
             return Err(Failure::Other("--replay with link flags: the log defines the network".into()));

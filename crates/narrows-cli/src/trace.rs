@@ -11,6 +11,7 @@ use narrows_scenario::{preset_trace, read_bytes};
 
 use crate::json::Json;
 use crate::output::{Failure, put, say};
+use crate::outputs;
 use crate::progress::{Progress, Quiet};
 
 /// Version of the JSON output of `info`.
@@ -137,6 +138,7 @@ fn convert(args: &Convert) -> Result<u8, Failure> {
     let reading = Reading { format: args.from, columns: args.columns.as_deref() };
     let trace = load(&args.input, reading, args.resample.as_deref(), args.quiet)?;
     let output = args.output.as_deref().or(args.to_file.as_deref()).unwrap_or(Path::new("-"));
+    outputs::check(&[("OUTPUT", Some(output))], &[])?;
     let format = args.to.or_else(|| Format::of_file(&output.to_string_lossy())).ok_or_else(|| {
         let names = Format::names().join(", ");
         Failure::Other(format!("{}: unknown format; set it with --to: one of {names}", output.display()))

@@ -137,16 +137,23 @@ impl PacketRecords {
         Ok((Self { file, sink: Some(sink), writer: Some(thread) }, taps))
     }
 
-    /// Completes the file; returns a note, if necessary.
-    pub(crate) fn finish(mut self, taps: impl IntoIterator<Item = (Box<PacketTap>, Time)>) -> Option<String> {
+    /// Completes the file; returns a note, if necessary. It is also added to `unwritten` if the file could not be written.
+    pub(crate) fn finish(
+        mut self,
+        taps: impl IntoIterator<Item = (Box<PacketTap>, Time)>,
+        unwritten: &mut Vec<String>,
+    ) -> Option<String> {
         let missing: u64 = taps.into_iter().map(|(mut tap, reached)| tap.close(reached)).sum();
         let Written { result, beyond, lost } = self.end()?;
         let file = &self.file;
         match (result, missing, beyond) {
-            (Err(error), ..) => Some(format!(
-                "the packet records {file} ARE INCOMPLETE: {error}; they lack {} packets",
-                lost + missing + beyond
-            )),
+            (Err(error), ..) => {
+                let lacking = lost + missing + beyond;
+                let note =
+                    format!("the packet records {file} ARE INCOMPLETE: {error}; they lack {lacking} packets");
+                unwritten.extend((error.kind() != io::ErrorKind::BrokenPipe).then(|| note.clone()));
+                Some(note)
+            }
             (Ok(()), 0, 0) => None,
             (Ok(()), 0, packets) => Some(format!(
                 "the packet records {file} reached their size limit: {packets} later packets were left out"

@@ -121,13 +121,17 @@ impl Series {
         }
     }
 
-    /// Completes the file; returns a note, if necessary.
-    pub(crate) fn finish(mut self) -> Option<String> {
+    /// Completes the file; returns a note, if necessary. It is also added to `unwritten` if the file could not be written.
+    pub(crate) fn finish(mut self, unwritten: &mut Vec<String>) -> Option<String> {
         let Written { result, beyond, lost } = self.end()?;
         let (file, missing) = (&self.file, self.missing);
         match (result, missing, beyond) {
             (Err(error), ..) => {
-                Some(format!("the series {file} IS INCOMPLETE: {error}; it lacks {} rows", lost + missing))
+                let note =
+                    format!("the series {file} IS INCOMPLETE: {error}; it lacks {} rows", lost + missing);
+                // What a reader has closed is as short as it wants.
+                unwritten.extend((error.kind() != io::ErrorKind::BrokenPipe).then(|| note.clone()));
+                Some(note)
             }
             (Ok(()), 0, 0) => None,
             (Ok(()), 0, rows) => {
@@ -210,7 +214,9 @@ mod tests {
     fn a_disk_that_is_full_is_said_and_nothing_waits_for_it() {
         let full = SeriesPlan { file: "/dev/full".into(), ..plan("full", 1 << 20) };
         let series = Series::create(&full, 1).unwrap();
-        let said = series.finish().unwrap();
+        let mut unwritten = Vec::new();
+        let said = series.finish(&mut unwritten).unwrap();
+        assert_eq!(unwritten, [said.clone()]);
         assert!(said.starts_with("the series /dev/full IS INCOMPLETE: No space left"), "{said}");
         assert!(said.ends_with("; it lacks 0 rows"), "{said}");
         assert!(Series::create(&SeriesPlan { file: "/no/such/folder".into(), ..full }, 1).is_err());
@@ -223,7 +229,7 @@ mod tests {
         assert_eq!(series.next(), Time::from_nanos(100_000_000));
         series.asked(Time::from_nanos(350_000_000));
         assert_eq!(series.next(), Time::from_nanos(400_000_000));
-        assert_eq!(series.finish(), None);
+        assert_eq!(series.finish(&mut Vec::new()), None);
         assert_eq!(std::fs::read_to_string(&plan.file).unwrap(), SERIES_HEAD);
         std::fs::remove_file(&plan.file).unwrap();
     }
@@ -238,7 +244,12 @@ mod tests {
                 vec![("l.up".into(), LinkCounts::default()), ("l.down".into(), LinkCounts::default())];
             series.add(0, Counts { at: Time::from_nanos(second * 1_000_000_000), links });
         }
-        assert!(series.finish().unwrap().ends_with("reached its size limit: 4 later rows were left out"));
+        assert!(
+            series
+                .finish(&mut Vec::new())
+                .unwrap()
+                .ends_with("reached its size limit: 4 later rows were left out")
+        );
         let text = std::fs::read_to_string(&plan.file).unwrap();
         assert_eq!(text.lines().count(), 3);
         assert!(text.contains("\n0,1000000000,link,l.up,,0,0,0,,0,0,0,0,0,\n"), "{text}");

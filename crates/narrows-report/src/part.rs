@@ -207,6 +207,7 @@ impl Report {
             conservation: all.conservation,
             ports,
             notes: info.notes.clone(),
+            unwritten: Vec::new(),
         }
     }
 }

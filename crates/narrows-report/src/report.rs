@@ -99,6 +99,9 @@ pub struct Report {
     pub conservation: Conservation,
     /// Notes for people.
     pub notes: Vec<String>,
+    /// Those of them about files that could not be written.
+    #[serde(skip)]
+    pub unwritten: Vec<String>,
 }
 
 fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {

@@ -9,8 +9,9 @@ use narrows_lab::Algorithm;
 use narrows_lab::compare::{COMPARED, CompareError, CompareOptions, compare_watched as run};
 use narrows_scenario::{LinkFlags, Scenario};
 
-use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::json::{Json, is_stdout};
 use crate::output::{Failure, probe_plot, put};
+use crate::outputs;
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// Additional help text, at the end of the help.
@@ -76,7 +77,7 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
     };
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let mut long = Long::start(args.quiet.quiet)?;
     let comparison = run(&scenario, &options, &mut |step| long.step(step));
     drop(long);

@@ -10,8 +10,9 @@ use narrows_lab::differentiation::{
     Average, DifferentiationOptions, Traffic, differentiation_watched as run,
 };
 
-use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::json::{Json, is_stdout};
 use crate::output::{Failure, probe_plot, put};
+use crate::outputs;
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// Additional help text, at the end of the help.
@@ -106,7 +107,7 @@ pub(crate) fn differentiation(args: &Differentiation) -> Result<u8, Failure> {
     };
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let mut long = Long::start(args.quiet.quiet)?;
     let found = run(&options, &mut |step| long.step(step));
     drop(long);

@@ -9,8 +9,9 @@ use narrows_lab::bench::quantity;
 use narrows_lab::fairness::{FairnessOptions, JUDGED, Pattern, fairness_watched as judge};
 use narrows_scenario::{LinkFlags, Medium, Scenario};
 
-use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::json::{Json, is_stdout};
 use crate::output::{Failure, probe_plot, put};
+use crate::outputs;
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// Additional help text, at the end of the help.
@@ -116,7 +117,7 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
     };
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let mut long = Long::start(args.quiet.quiet)?;
     let found = judge(&options, &mut |step| long.step(step));
     drop(long);

@@ -84,7 +84,7 @@ fn the_rows_of_a_series_add_up_to_the_report_and_are_drawn() {
 #[test]
 #[ignore = "needs namespaces"]
 fn a_series_that_cannot_be_kept_is_said_and_the_run_goes_on() {
-    let full = finish(&mut run(["--series", "/dev/full"], "true")).expect(0);
+    let full = finish(&mut run(["--series", "/dev/full"], "true")).expect(2);
     assert!(full.err.contains("the series /dev/full IS INCOMPLETE: No space left on device"), "{full}");
     let scratch = Scratch::new();
     let file = scratch.file("small.csv");

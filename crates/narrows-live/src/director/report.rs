@@ -12,7 +12,6 @@ use crate::data::orders::{Answer, Order};
 use crate::data::sample::{Sample, Sampled};
 use crate::recorder;
 use crate::router;
-use crate::series::Series;
 
 /// If half of all packets are read later than this, packet threads do not keep up.
 const OVERLOADED: Duration = Duration::from_millis(10);
@@ -85,6 +84,7 @@ impl Director {
             None => Order::Quit,
         });
         let (count, mut capture, mut taps) = (self.pool.len(), None, Vec::new());
+        let mut unwritten = Vec::new();
         self.await_all(count, |pool, number, answer| match answer {
             Answer::Finished(sampled, outputs) => {
                 capture = outputs.capture.map(|own| (own, sampled.engine_at)).or(capture.take());
@@ -105,9 +105,10 @@ impl Director {
                 }
                 other => Some(other),
             })?;
-            info.notes.extend(series.and_then(Series::finish));
+            info.notes.extend(series.and_then(|series| series.finish(&mut unwritten)));
         }
-        info.notes.extend(self.packet_records.take().and_then(|records| records.finish(taps)));
+        info.notes
+            .extend(self.packet_records.take().and_then(|records| records.finish(taps, &mut unwritten)));
         if let Some(path) = self.record.as_ref().filter(|_| count > 1) {
             recorder::join(path, count - 1)?;
         }
@@ -123,7 +124,7 @@ impl Director {
             ));
         }
         info.notes.extend(self.plan.notes());
-        Ok(Report { capture, ..self.report(info) })
+        Ok(Report { capture, unwritten, ..self.report(info) })
     }
 
     fn sampled(&self) -> impl Iterator<Item = &Sampled> {

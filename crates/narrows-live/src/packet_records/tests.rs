@@ -72,7 +72,7 @@ fn rows_of_several_threads_are_merged_by_time() {
     }
     one.send(&mut first, 40_000_000);
     let reached = [(Box::new(first), one.engine.now()), (Box::new(second), two.engine.now())];
-    assert_eq!(records.finish(reached), None);
+    assert_eq!(records.finish(reached, &mut Vec::new()), None);
     let expected = [(0, 2), (0, 7), (1, 12), (1, 12), (2, 22), (2, 27), (3, 32), (4, 42)];
     assert_eq!(rows(&plan), expected.map(|(number, at): (u32, u64)| (number.to_string(), at)));
 }
@@ -86,7 +86,7 @@ fn a_row_has_the_times_at_the_link() {
         PacketRecords::create(&plan, &Network::new().scenario, [&mut network.engine].into_iter()).unwrap();
     let mut tap = taps.pop().unwrap();
     network.send(&mut tap, 3_000_000);
-    assert_eq!(records.finish([(Box::new(tap), network.engine.now())]), None);
+    assert_eq!(records.finish([(Box::new(tap), network.engine.now())], &mut Vec::new()), None);
     let text = fs::read_to_string(&plan.file).unwrap();
     fs::remove_file(&plan.file).unwrap();
     let expected = "client.access,0,0,,,,0,,0,0,3000000,125,delivered,server.access,,0,5000000,\
@@ -111,7 +111,7 @@ fn packets_beyond_the_limit_are_counted() {
         PacketRecords::create(&plan, &Network::new().scenario, [&mut network.engine].into_iter()).unwrap();
     let mut tap = taps.pop().unwrap();
     (0..5).for_each(|second| network.send(&mut tap, second * 1_000_000_000));
-    let said = records.finish([(Box::new(tap), network.engine.now())]).unwrap();
+    let said = records.finish([(Box::new(tap), network.engine.now())], &mut Vec::new()).unwrap();
     assert!(said.ends_with("reached their size limit: 4 later packets were left out"), "{said}");
     assert_eq!(rows(&plan).len(), 1);
 }
@@ -127,7 +127,7 @@ fn a_disk_that_is_full_is_said_and_nothing_waits_for_it() {
     let mut tap = taps.pop().unwrap();
     let packets = 3 * BATCH as u64;
     (0..packets).for_each(|number| network.send(&mut tap, number * 10_000_000));
-    let said = records.finish([(Box::new(tap), network.engine.now())]).unwrap();
+    let said = records.finish([(Box::new(tap), network.engine.now())], &mut Vec::new()).unwrap();
     assert!(said.starts_with("the packet records /dev/full ARE INCOMPLETE: No space left"), "{said}");
     assert!(said.ends_with(&format!("; they lack {packets} packets")), "{said}");
     let nowhere = PacketsPlan { file: "/no/such/folder/p.csv".into(), ..full };
@@ -171,7 +171,7 @@ fn a_slow_disk_costs_rows_and_no_time() {
     let missing = tap.missing;
     assert!((BATCH as u64..4 * BATCH as u64).contains(&missing), "{missing}");
     begin.send(()).unwrap();
-    let said = records.finish([(Box::new(tap), network.engine.now())]).unwrap();
+    let said = records.finish([(Box::new(tap), network.engine.now())], &mut Vec::new()).unwrap();
     assert!(said.ends_with(&format!("lack {missing} packets because the disk was too slow")), "{said}");
     assert_eq!(reader.join().unwrap(), packets - missing);
     fs::remove_file(&plan.file).unwrap();
