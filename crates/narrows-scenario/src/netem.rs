@@ -109,6 +109,9 @@ pub enum Kind {
 
 /// Name of the text in errors.
 const NAME: &str = "netem";
+/// How delays are explained that do not keep packets in order.
+pub(crate) const OVERTAKES: &str =
+    "A packet with a shorter delay may overtake the one before it, as in NetEm.";
 
 /// Parses options, optionally preceded by `root` and `netem`.
 ///
@@ -316,6 +319,14 @@ impl Qdisc {
     /// Whether packets wait for a rate of its own.
     pub(crate) fn has_a_rate(&self) -> bool {
         matches!(&self.kind, Kind::Netem(netem) if netem.has_rate())
+    }
+
+    /// Whether packets wait for one another, or for a feed's next value.
+    pub(crate) fn has_slots(&self) -> bool {
+        match &self.kind {
+            Kind::Netem(netem) => netem.slot.is_some(),
+            Kind::Delay(_) => true,
+        }
     }
 
     /// Same as values.

@@ -10,7 +10,7 @@ use narrows_core::sched::{
     Gfq, Hfsc, HfscClass, HfscCurve, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Per1024,
     Priority, Qfq, Scheduled, SfqConfig, ShapingError, Store, Tbf, TbfConfig, Wf2q,
 };
-use narrows_core::{Bytes, Duration, FlowKey, Rate, classify};
+use narrows_core::{Bytes, Duration, FlowKey, Protocol, Rate, classify};
 use narrows_plugin::{Loaded, Module, abi};
 use narrows_scenario::SchedulerKind as Kind;
 
@@ -374,6 +374,10 @@ fn pfifo_fast() -> Result<Behind<Priority>, Failed> {
         let flow = FlowConfig { band, ..FlowConfig::default() };
         queue.add_class(Class { flow, bound, drop_at, store: Store::Plain })?;
     }
-    let key = |flow| FlowKey { traffic_class: [0x10, 0, 0x08][flow as usize % 3], ..FlowKey::default() };
+    let key = |flow| FlowKey {
+        network: Protocol::Ipv4,
+        traffic_class: [0x10, 0, 0x08][flow as usize % 3],
+        ..FlowKey::default()
+    };
     Ok(Behind::new(queue, key))
 }

@@ -59,7 +59,7 @@ fn explain(netem: &Netem) -> Vec<String> {
         ));
     }
     words.push(if netem.overtakes() {
-        "A packet with a shorter delay may overtake the one before it, as in NetEm.".into()
+        super::OVERTAKES.into()
     } else {
         "No packet overtakes another, as in NetEm where a rate is given.".into()
     });

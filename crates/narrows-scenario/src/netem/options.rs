@@ -97,6 +97,20 @@ impl LossOption {
     }
 }
 
+impl Netem {
+    /// The names of the files of tables.
+    pub(crate) fn tables(&mut self) -> impl Iterator<Item = &mut String> {
+        let of_slots = match self.slot.as_mut().map(|slot| &mut slot.gap) {
+            Some(SlotGap::Distribution { shape, .. }) => Some(shape),
+            _ => None,
+        };
+        self.distribution.iter_mut().chain(of_slots).filter_map(|shape| match shape {
+            Shape::File(name) => Some(name),
+            _ => None,
+        })
+    }
+}
+
 /// Shape of a delay distribution; its mean and standard deviation are separate options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {

@@ -109,7 +109,18 @@ const VERBS: &[(&str, Verb)] = &[
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
 
 /// The kernel's handle for the place of ingress policers.
-const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
+pub(super) const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
+
+/// Checks the name of a device, as the kernel does. Names of links have a dot, and may be longer.
+fn check_device(word: Word<'_>) -> Result<(), Problem> {
+    let name = word.text;
+    if name.contains('/') || name.len() > 15 && !name.contains('.') {
+        return Err(word
+            .problem(format!("{} cannot be the name of a device", Found(name)))
+            .help("a name has at most 15 characters, none of them a `/`"));
+    }
+    Ok(())
+}
 
 /// `prio`, `pref`, and longer forms: tc takes what `priority` and `preference` begin with.
 fn is_priority(word: &str) -> bool {
@@ -204,6 +215,7 @@ impl Command {
                 "dev" => {
                     words.take();
                     let device = words.expect(word, "the name of a device")?;
+                    check_device(device)?;
                     if self.device.replace(device.text.into()).is_some() {
                         return Err(device.problem("a second device"));
                     }

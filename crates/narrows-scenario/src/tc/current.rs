@@ -305,13 +305,13 @@ impl Walk<'_> {
     }
 
     /// The filters of a scheduler, in order.
-    fn filters(&mut self, scheduler: &Scheduler, handle: Handle, ids: &[Handle]) {
+    fn filters(&mut self, scheduler: &Scheduler, handle: Handle, ids: &[Handle], most: usize) {
         if let Division::Classes { filters, .. } = &scheduler.serves
             && filters.iter().any(|filter| filter.class == DROP)
         {
             self.unrepresentable("filters that drop packets", handle);
         }
-        for (pref, (class, matches)) in (1..).zip(points::rules(scheduler)) {
+        for (pref, (class, matches)) in (1..).zip(points::rules(scheduler).take(most)) {
             self.found.filters.push(CurrentFilter {
                 parent: handle.to_string(),
                 pref,
@@ -429,9 +429,9 @@ impl Walk<'_> {
             _ => String::new(),
         };
         match scheduler.kind {
-            SchedulerKind::Hfsc => self.filters(scheduler, handle, ids),
+            SchedulerKind::Hfsc => self.filters(scheduler, handle, ids, usize::MAX),
             SchedulerKind::Htb | SchedulerKind::Cbq => {
-                self.filters(scheduler, handle, ids);
+                self.filters(scheduler, handle, ids, usize::MAX);
                 if default.is_none() || scheduler.kind == SchedulerKind::Cbq && named_default.is_some() {
                     self.unrepresentable("default", handle);
                 }
@@ -440,15 +440,12 @@ impl Walk<'_> {
                 if ids.len() > 16 {
                     self.unrepresentable("classes", handle);
                 }
-                let map =
-                    by_points.as_ref().and_then(|points| points::priorities(points, default, scheduler));
-                if map.is_none() {
-                    self.filters(scheduler, handle, ids);
-                    if default.is_none() {
-                        self.unrepresentable("default", handle);
-                    }
+                let found = points::priorities(scheduler, default);
+                self.filters(scheduler, handle, ids, found.map_or(usize::MAX, |(before, _)| before));
+                if found.is_none() && default.is_none() {
+                    self.unrepresentable("default", handle);
                 }
-                if let Some(map) = map.or_else(|| default.map(|band| [band; 16])) {
+                if let Some(map) = found.map(|(_, map)| map).or_else(|| default.map(|band| [band; 16])) {
                     let word = if scheduler.kind == SchedulerKind::Taprio { "map" } else { "priomap" };
                     let bands = map.map(|band| (ids[band].minor - 1).to_string());
                     options += &format!(" {word} {}", bands.join(" "));
@@ -467,10 +464,10 @@ impl Walk<'_> {
                         .collect();
                     options = said.join(" ");
                 }
-                None => self.filters(scheduler, handle, ids),
+                None => self.filters(scheduler, handle, ids, usize::MAX),
             },
             SchedulerKind::Drr | SchedulerKind::Qfq => {
-                self.filters(scheduler, handle, ids);
+                self.filters(scheduler, handle, ids, usize::MAX);
                 if let Some(class) = default {
                     self.rest(handle, ids[class]);
                 }

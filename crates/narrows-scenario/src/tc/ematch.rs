@@ -395,5 +395,5 @@ fn priority(inside: &str) -> Option<Option<Match>> {
         return None;
     }
     let bits = Bands::OF_POINTS.iter().find(|(_, priority)| *priority == number);
-    Some(bits.map(|(bits, _)| Match { dscps: Bands::points(*bits).collect(), ..Match::default() }))
+    Some(bits.map(|(bits, _)| Bands::asks(*bits)))
 }

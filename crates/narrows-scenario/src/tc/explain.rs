@@ -59,6 +59,14 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                     if matches!(netem.kind, netem::Kind::Netem(_)) => words.push(
                     "In a class it is the kernel's single queue, exactly; with `tbf` alone it becomes a link of two queues.".into(),
                 ),
+                (qdisc::Kind::Netem(_), _) if command.verb != Verb::Add => {
+                    // A change keeps the rate, with which none overtakes another.
+                    let kept = |word: String| match word.as_str() {
+                        netem::OVERTAKES => "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.".into(),
+                        _ => word,
+                    };
+                    words.extend(of_qdisc(kind).into_iter().map(kept));
+                }
                 _ => words.extend(of_qdisc(kind)),
             }
             words

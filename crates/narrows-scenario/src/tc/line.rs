@@ -147,7 +147,8 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
             }
             None => Err(first
                 .problem(format!("{} is not a command of tc", Found(first.text)))
-                .help("a script has commands of tc, variables, and comments after `#`; loops and conditions are not run")),
+                .help("a script has commands of tc, and those that prepare devices")
+                .help("a shell in a sandbox runs any script, and says its commands of tc: narrows tc commands SCRIPT")),
         };
     }
     let command = Command::read(&mut words, span)?;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use narrows_core::classify::Families;
 
@@ -112,7 +113,12 @@ impl Script {
         }
         let mut all = Vec::new();
         for link in &there {
-            link.check().map_err(wrong)?;
+            // What was there before is no text of the user's: the last command left it like that.
+            let last = whole.commands.iter().rfind(|command| {
+                let device = command.device.as_ref().and_then(|device| links.get(device));
+                command.span.start < self.text.len() && device.is_some_and(|name| link.name == name)
+            });
+            link.check(self.text.len(), last.map_or(0..0, |command| command.span.clone())).map_err(wrong)?;
             all.extend(link.assignments().map_err(wrong)?);
         }
         Ok(all)
@@ -221,8 +227,8 @@ impl<'a> Link<'a> {
     }
 
     /// Checks settings that a scenario stores in class names only: the handle of a qdisc, and the default
-    /// class.
-    fn check(&self) -> Result<(), Problem> {
+    /// class. An error is at the qdisc's command or, if that is not among the first `said` bytes, at `last`.
+    fn check(&self, said: usize, last: Range<usize>) -> Result<(), Problem> {
         for qdisc in &self.tree.qdiscs {
             let own = || self.tree.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle);
             let problem = match &qdisc.kind {
@@ -238,7 +244,7 @@ impl<'a> Link<'a> {
                 _ => continue,
             };
             return Err(problem
-                .put_at(&qdisc.span)
+                .put_at(if qdisc.span.start < said { &qdisc.span } else { &last })
                 .help("add the discipline together with its classes: narrows tc --batch FILE"));
         }
         Ok(())

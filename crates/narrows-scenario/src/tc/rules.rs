@@ -116,18 +116,25 @@ impl Rules {
         Ok(rules.joined())
     }
 
-    /// Adds rules for the priority map and the TOS byte; returns the class of all other packets.
+    /// Adds rules for the priority map and the TOS byte, which the kernel reads of IPv4 packets only; returns the class of all other packets.
     fn by_priority(&mut self, handle: Handle, bands: &Bands) -> Handle {
         let band = |priority: usize| Handle { minor: u16::from(bands.map[priority]) + 1, ..handle };
         let rest = band(0);
+        // One rule for each class, whose conditions exclude each other.
+        let mut rules: Vec<(Handle, Match)> = Vec::new();
         for (bits, priority) in Bands::OF_POINTS {
-            let class = band(priority);
-            if class != rest {
-                let dscps = Bands::points(bits).collect();
-                self.rules
-                    .push(Rule { matches: Some(Match { dscps, ..Match::default() }), to: To::Class(class) });
+            let (class, own) = (band(priority), Bands::asks(bits));
+            match rules.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, all)) => {
+                    all.dscps.extend(own.dscps);
+                    all.dscps.sort_unstable();
+                }
+                None if class == rest => {}
+                None => rules.push((class, own)),
             }
         }
+        let rule = |(class, matches)| Rule { matches: Some(matches), to: To::Class(class) };
+        self.rules.extend(rules.into_iter().map(rule));
         rest
     }
 

@@ -3,15 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::command::Body;
 use super::network::{Place, ROUTER};
+use super::qdisc::Kind;
 use super::{Device, Script};
 use crate::ScenarioError;
 use crate::files;
 use crate::link::Way;
+use crate::netem;
 use crate::problem::{Found, Problem};
 
 /// Values of keys of each link.
 pub(super) type Said = BTreeMap<(String, Way, &'static str), String>;
+
+/// As many VLAN tags as a device may put on a frame, one above another.
+const MOST_TAGS: usize = 8;
 
 /// A device of a script, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,13 +60,33 @@ impl Placed {
 }
 
 impl Script {
-    /// Reads a script from a file.
+    /// Reads a script from a file. Tables of distributions are beside it.
     ///
     /// # Errors
     /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_script(path.as_ref())?;
-        Self::parse(&text, &file)
+        let mut script = Self::parse(&text, &file)?;
+        let folder = path.as_ref().parent().unwrap_or(Path::new(""));
+        for command in &mut script.commands {
+            let Body::Qdisc(Some(Kind::Netem(qdisc))) = &mut command.body else { continue };
+            let netem::Kind::Netem(options) = &mut qdisc.kind else { continue };
+            for name in options.tables() {
+                let beside = folder.join(&*name);
+                if beside.is_file() {
+                    *name = beside.display().to_string();
+                } else if !Path::new(name).is_file() {
+                    let title = format!(
+                        "the table of a distribution, {}, cannot be read: there is no such file",
+                        Found(name)
+                    );
+                    let help = "it is looked for beside the script, and in this folder; tc's own tables are usually in /usr/lib/tc";
+                    let problem = Problem::new(title).put_at(&command.span).help(help);
+                    return Err(ScenarioError::new(&file, &text, vec![problem]));
+                }
+            }
+        }
+        Ok(script)
     }
 
     /// Maps its devices to links. One or two are the ends of a link between a client and a server: `client`, `link.up` and `up`
@@ -108,7 +134,11 @@ impl Script {
         let names = self.names().into_iter().filter(|name| self.known.iter().all(|(known, _)| known != name));
         let mut seen: Vec<(&str, String)> = Vec::new();
         for name in names {
-            let below = self.below_vlan(name).unwrap_or_else(|| name.to_owned());
+            let mut below = name.to_owned();
+            for _ in 0..MOST_TAGS {
+                let Some(further) = self.below_vlan(&below) else { break };
+                below = further;
+            }
             if let Some((other, _)) = seen.iter().find(|(_, known)| *known == below) {
                 let command = self.commands.iter().find(|command| command.device.as_deref() == Some(name));
                 let span = command.map_or(0..0, |command| command.span.clone());

@@ -199,10 +199,20 @@ impl Script {
         let mut known = BTreeSet::new();
         let changing = self.commands.iter().filter(|command| command.verb != Verb::Show);
         let redirected = self.redirected();
-        changing
+        let mut all: Vec<&str> = changing
             .filter_map(|command| command.device.as_deref())
             .filter(|name| !redirected.contains(name) && known.insert(*name))
-            .collect()
+            .collect();
+        let intermediate = self.intermediate(&all);
+        if intermediate.len() < all.len() {
+            all.retain(|name| !intermediate.contains(name));
+        }
+        all
+    }
+
+    /// Those of these devices that are intermediate ones: no packet passes them, unless a filter redirects it there.
+    fn intermediate<'a>(&self, names: &[&'a str]) -> BTreeSet<&'a str> {
+        names.iter().copied().filter(|name| self.is_intermediate(name)).collect()
     }
 
     /// The devices that filters redirect packets to: they stand for a direction of another device.
@@ -253,28 +263,87 @@ impl Script {
                 tree.classified = firewall.classes(device).map_err(wrong)?;
             }
         }
-        let own = trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str()));
-        own.map(|(name, tree)| {
-            let (leaving, notes) =
-                tree.outgoing(|name| self.target_of_leaving(name, trees)).map_err(wrong)?;
-            self.check_elsewhere(tree).map_err(wrong)?;
-            let mut egress = leaving.egress(exact).map_err(wrong)?;
-            egress.notes.splice(0..0, notes);
-            let device = Device {
-                egress,
-                ingress: tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?,
-                name: name.clone(),
-            };
-            // What a scenario would reject is reported here, at the command that stands for the whole.
-            device.check().map_err(|problem| {
-                wrong(match tree.root() {
-                    Some(root) => problem.put_at(&root.span),
-                    None => problem,
-                })
-            })?;
-            Ok(device)
-        })
-        .collect()
+        self.check_redirections(trees, &redirected).map_err(wrong)?;
+        let mut own: Vec<&(String, Tree)> =
+            trees.all.iter().filter(|(name, _)| !redirected.contains(name.as_str())).collect();
+        let names: Vec<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
+        let mut unused = self.intermediate(&names);
+        if unused.len() == own.len() {
+            unused.clear();
+        }
+        own.retain(|(name, _)| !unused.contains(name.as_str()));
+        let notes =
+            unused.iter().map(|name| format!("No packet passes {name}: no filter redirects any there."));
+        let devices: Result<Vec<Device>, ScenarioError> = own
+            .into_iter()
+            .map(|(name, tree)| {
+                let (leaving, notes) =
+                    tree.outgoing(|name| self.target_of_leaving(name, trees)).map_err(wrong)?;
+                self.check_elsewhere(tree).map_err(wrong)?;
+                let mut egress = leaving.egress(exact).map_err(wrong)?;
+                egress.notes.splice(0..0, notes);
+                let device = Device {
+                    egress,
+                    ingress: tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?,
+                    name: name.clone(),
+                };
+                // What a scenario would reject is reported here, at the command that stands for the whole.
+                device.check().map_err(|problem| {
+                    wrong(match tree.root() {
+                        Some(root) => problem.put_at(&root.span),
+                        None => problem,
+                    })
+                })?;
+                Ok(device)
+            })
+            .collect();
+        let mut devices = devices?;
+        if let Some(first) = devices.first_mut() {
+            first.egress.notes.extend(notes);
+        }
+        Ok(devices)
+    }
+
+    /// A device that packets are redirected to has one set of disciplines for all of them, which a link for each device that
+    /// they come from cannot share; and it stands for a direction of that device alone.
+    fn check_redirections(&self, trees: &Trees, redirected: &BTreeSet<&str>) -> Result<(), Problem> {
+        let mut users: BTreeMap<&str, (&str, bool)> = BTreeMap::new();
+        for (name, tree) in &trees.all {
+            if redirected.contains(name.as_str()) {
+                if let Some(placed) = tree.arriving.iter().next().filter(|_| !self.is_intermediate(name)) {
+                    return Err(Problem::new(format!(
+                        "filters of packets that arrive at {name}, to which others are redirected"
+                    ))
+                    .put_at(&placed.span)
+                    .help(
+                        "a device to which packets are redirected stands for a direction of the other device",
+                    ));
+                }
+                continue;
+            }
+            for (arrive, filters) in [(true, &tree.arriving), (false, &tree.leaving), (false, &tree.filters)]
+            {
+                for placed in filters.iter() {
+                    let Some(target) = &placed.filter.redirect else { continue };
+                    if !trees.get(target).is_some_and(Tree::is_shared_by_packets) {
+                        continue;
+                    }
+                    let own = (name.as_str(), arrive);
+                    if let Some(other) = users.insert(target, own).filter(|other| *other != own) {
+                        let both = match other.0 == own.0 {
+                            true => format!("packets that arrive at {name} and those that leave there"),
+                            false => format!("packets of {} and of {name}", other.0),
+                        };
+                        return Err(Problem::new(format!(
+                            "{target} has one queue for {both}, which are on different links or directions"
+                        ))
+                        .put_at(&placed.span)
+                        .help("give each its own intermediate device, as in: ifb1"));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Copies may leave by a device that is no end of the link.
@@ -450,6 +519,22 @@ struct Block {
     commands: Vec<Command>,
 }
 
+impl Block {
+    /// A policer in it is one for all places, which are on different links or directions.
+    fn check(&self, number: u32) -> Result<(), Problem> {
+        let [(first, _), .., (last, _)] = &self.places[..] else { return Ok(()) };
+        let polices = |command: &&Command| matches!(&command.body, Body::Filter { filter: Some(filter), .. } if filter.police.is_some());
+        match self.commands.iter().find(polices) {
+            Some(command) => Err(Problem::new(format!(
+                "a policer in block {number}, which is shared: its rate is for {first} and {last} together"
+            ))
+            .put_at(&command.span)
+            .help("give each device a filter of its own")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Trees {
     /// How many disciplines, classes and filters there are.
     pub(super) fn size(&self) -> usize {
@@ -472,6 +557,7 @@ impl Trees {
                     .help("a discipline begins it, as in: tc qdisc add dev X ingress_block 1 ingress"));
             };
             block.commands.push(command.clone());
+            block.check(number)?;
             let places = block.places.clone();
             let notes: Result<Vec<_>, _> =
                 places.iter().map(|(device, place)| self.at_place(command, device, *place)).collect();
@@ -482,6 +568,7 @@ impl Trees {
         for (number, place) in &command.blocks {
             let block = self.blocks.entry(*number).or_default();
             block.places.push((device.clone(), *place));
+            block.check(*number)?;
             for before in block.commands.clone() {
                 self.at_place(&before, device, *place)?;
             }

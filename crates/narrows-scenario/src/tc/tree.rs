@@ -105,6 +105,18 @@ impl Tree {
         self.qdiscs.iter().find(|qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == of))
     }
 
+    /// Whether what becomes of a packet depends on others: not with a delay and losses for each by itself.
+    pub(super) fn is_shared_by_packets(&self) -> bool {
+        match &self.qdiscs[..] {
+            [] => false,
+            [one] => match &one.kind {
+                qdisc::Kind::Netem(netem) => netem.has_a_rate() || netem.has_slots(),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
     /// The HPD class with this `num`, which may differ from the number in its handle. Without a `num`, the
     /// handle's number applies.
     pub(super) fn numbered(&self, qdisc: Handle, num: u16) -> Option<&Class> {
@@ -140,7 +152,17 @@ impl Tree {
         command: &Command,
         kind: Option<&qdisc::Kind>,
     ) -> Result<Option<String>, Problem> {
-        let is_ingress = command.parent == Some(Parent::Ingress) || kind == Some(&qdisc::Kind::Ingress);
+        let by_handle = command.parent.is_none()
+            && command.verb == Verb::Delete
+            && command.handle.is_some_and(|handle| handle.major == super::command::INGRESS.major);
+        let is_ingress =
+            command.parent == Some(Parent::Ingress) || kind == Some(&qdisc::Kind::Ingress) || by_handle;
+        if let (Some(kind), true) = (kind, command.parent == Some(Parent::Ingress))
+            && *kind != qdisc::Kind::Ingress
+        {
+            return Err(Problem::new(format!("`{}` where packets arrive", kind.name()))
+                .help("the kernel has filters there, no queue: redirect packets to an intermediate device (ifb), and put it at its root"));
+        }
         if is_ingress {
             match command.verb {
                 Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
@@ -177,7 +199,20 @@ impl Tree {
         };
         let before = self.qdiscs.iter().position(|qdisc| qdisc.parent == parent);
         if command.verb == Verb::Delete {
-            return match before {
+            let asked = command.handle.map(Handle::qdisc);
+            // Without a place the handle says which; with both, both have to be right.
+            let found = match (command.parent, asked) {
+                (None, None) => {
+                    return Ok(Some(
+                        "Nothing is deleted: without `root`, `parent` or `handle`, tc finds no discipline."
+                            .into(),
+                    ));
+                }
+                (None, Some(handle)) => self.qdiscs.iter().position(|qdisc| qdisc.handle == handle),
+                (Some(_), None) => before,
+                (Some(_), Some(handle)) => before.filter(|index| self.qdiscs[*index].handle == handle),
+            };
+            return match found {
                 Some(index) => {
                     self.remove(self.qdiscs[index].handle);
                     Ok(None)
@@ -214,6 +249,11 @@ impl Tree {
                         there.kind.name()
                     ));
                     self.remove(self.qdiscs[index].handle);
+                }
+                Verb::Change if handle.is_some_and(|handle| handle != there.handle) => {
+                    return Err(Problem::new(format!("the discipline there is {}", there.handle))
+                        .also(&there.span.clone(), "put there")
+                        .help("`change` keeps the handle; `replace` gives another"));
                 }
                 Verb::Change if !alike => {
                     return Err(Problem::new("a discipline of another kind is there")

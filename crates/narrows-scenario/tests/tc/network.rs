@@ -123,3 +123,151 @@ fn devices_whose_names_a_scenario_does_not_allow_have_others() {
     let links: Vec<&str> = ends(&read).into_iter().map(|(link, _)| link).collect();
     assert_eq!(links, ["a-b", "a-b-2", "router-2"], "{made}");
 }
+
+fn add(device: &str, what: &str) -> String {
+    format!("tc qdisc add dev {device} {what}\n")
+}
+
+fn to(from: &str, target: &str) -> String {
+    format!(
+        "{}tc filter add dev {from} ingress matchall action mirred egress redirect dev {target}\n",
+        add(from, "ingress")
+    )
+}
+
+#[test]
+fn one_queue_for_packets_of_several_devices_is_refused() {
+    let shared = format!(
+        "{}{}{}",
+        add("ifb0", "root tbf rate 10mbit burst 32k latency 50ms"),
+        to("eth0", "ifb0"),
+        to("eth1", "ifb0")
+    );
+    fails(
+        &shared,
+        "ifb0 has one queue for packets of eth0 and of eth1, which are on different links or directions",
+        "tc filter add dev eth1",
+        &["ifb1"],
+    );
+    // A delay for each packet by itself is the same, whoever shares it.
+    let each = shared.replace("tbf rate 10mbit burst 32k latency 50ms", "netem delay 5ms loss 1%");
+    let delays = keys(&each).iter().filter(|key| key.contains("delay=\"5ms\"")).count();
+    assert_eq!(delays, 2, "{:?}", keys(&each));
+    let block: String =
+        ["eth0", "eth1", "eth2"].map(|device| add(device, "ingress_block 1 ingress")).concat();
+    let policer = "tc filter add block 1 matchall action police rate 1mbit burst 10k drop\n";
+    fails(
+        &format!("{block}{policer}"),
+        "a policer in block 1, which is shared: its rate is for eth0 and eth2 together",
+        "tc filter add block 1",
+        &["a filter of its own"],
+    );
+    let one = format!("{}{policer}", add("eth0", "ingress_block 1 ingress"));
+    assert!(keys(&one)[0].starts_with("link.down.policer="), "{:?}", keys(&one));
+}
+
+#[test]
+fn devices_that_redirect_to_each_other_are_refused() {
+    let ring =
+        format!("{}{}{}", to("eth0", "eth1"), to("eth1", "eth0"), add("eth0", "root netem delay 10ms"));
+    fails(
+        &ring,
+        "filters of packets that arrive at eth0, to which others are redirected",
+        "tc filter add dev eth0",
+        &["stands for a direction"],
+    );
+}
+
+#[test]
+fn no_packet_passes_an_intermediate_device_that_nothing_is_redirected_to() {
+    let text = format!(
+        "ip link add shaper type ifb\n{}{}",
+        add("shaper", "root netem delay 50ms"),
+        add("eth0", "root netem delay 10ms")
+    );
+    assert_eq!(keys(&text), ["link.up.delay=\"10ms\""]);
+    let placed = Script::parse(&text, "x.sh").unwrap().placed(false).unwrap();
+    let said: Vec<_> = placed[0].device.remarks(false).collect();
+    assert!(said.contains(&"No packet passes shaper: no filter redirects any there."), "{said:?}");
+    // By itself it is what the script is about.
+    assert_eq!(keys(&add("ifb0", "root netem delay 50ms")), ["link.up.delay=\"50ms\""]);
+}
+
+#[test]
+fn places_and_handles_are_those_of_the_kernel() {
+    let htb = add("eth0", "root handle 1: htb default 1")
+        + "tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n";
+    fails(
+        &add("eth0", "parent ffff: handle 1: netem delay 1ms"),
+        "`netem` where packets arrive",
+        "tc qdisc",
+        &["ifb"],
+    );
+    // tc finds nothing to delete, and a script goes on.
+    for nothing in [
+        "tc qdisc del dev eth0\n",
+        "tc qdisc del dev eth0 root handle 2:\n",
+        "tc qdisc del dev eth0 handle 2:\n",
+    ] {
+        assert!(keys(&format!("{htb}{nothing}")).iter().any(|key| key.contains("\"htb\"")), "{nothing}");
+    }
+    for all in [
+        "tc qdisc del dev eth0 root\n",
+        "tc qdisc del dev eth0 handle 1:\n",
+        "tc qdisc del dev eth0 root handle 1:\n",
+    ] {
+        assert_eq!(keys(&format!("{htb}{all}")), Vec::<String>::new(), "{all}");
+    }
+    let policer = "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 ingress matchall action police rate 1mbit burst 10k drop\n";
+    assert_eq!(keys(&format!("{policer}tc qdisc del dev eth0 handle ffff:\n")), Vec::<String>::new());
+    fails(
+        &format!(
+            "{}tc qdisc change dev eth0 root handle 2: netem loss 3%\n",
+            add("eth0", "root handle 1: netem delay 10ms")
+        ),
+        "the discipline there is 1:",
+        "tc qdisc change",
+        &["keeps the handle"],
+    );
+}
+
+#[test]
+fn names_of_devices_are_those_that_the_kernel_takes() {
+    for (name, at) in [("eth0/1", "eth0/1"), ("averyveryverylongname0", "averyvery")] {
+        fails(
+            &add(name, "root netem delay 1ms"),
+            &format!("`{name}` cannot be the name of a device"),
+            at,
+            &["15"],
+        );
+    }
+    // Tags upon tags are of one device.
+    fails(
+        &format!(
+            "{}{}",
+            add("eth3.100", "root netem delay 1ms"),
+            add("eth3.100.200", "root netem delay 2ms")
+        ),
+        "`eth3.100` and `eth3.100.200` are one device, with and without a VLAN, or two VLANs of it",
+        "tc qdisc add dev eth3.100.200",
+        &[],
+    );
+}
+
+/// Tables are beside the script, wherever narrows is started.
+#[test]
+fn tables_of_a_script_are_beside_it() {
+    let folder = std::env::temp_dir().join(format!("narrows-tc-tables-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = folder.join("two.sh");
+    std::fs::write(&script, "tc qdisc add dev eth0 root netem delay 10ms 2ms distribution mine\n").unwrap();
+    let missing = Script::load(&script).unwrap_err().to_string();
+    assert!(missing.contains("the table of a distribution, `mine.dist`, cannot be read"), "{missing}");
+    assert!(missing.contains("two.sh:1:1"), "{missing}");
+    let table: Vec<String> = (0..4096).map(|number| (number * 4 - 8192).to_string()).collect();
+    std::fs::write(folder.join("mine.dist"), table.join(" ")).unwrap();
+    let made = Script::load(&script).unwrap().scenario_text(false).unwrap();
+    assert!(made.contains(&format!("file = \"{}\"", folder.join("mine.dist").display())), "{made}");
+    Scenario::parse(&made, "made").unwrap_or_else(|error| panic!("{error}\n{made}"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

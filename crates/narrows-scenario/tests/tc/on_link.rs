@@ -29,6 +29,10 @@ fn change(scenario: &Scenario, link: &str, commands: &str) -> Result<Scenario, S
 #[test]
 fn on_a_run_is_as_in_the_script() {
     let prio = "tc qdisc add dev d root handle 2: prio bands 4\n";
+    let marked = "tc qdisc add dev d root handle 2: prio\ntc filter add dev d parent 2: prio 1 u32 match ip dport 80 0xffff flowid 2:3\n";
+    let own =
+        &format!("{marked}tc filter add dev d parent 2: prio 2 u32 match ip dsfield 0xb8 0xfc flowid 2:1\n");
+    let ets = &marked.replace("prio\n", "ets bands 3 strict 3 priomap 2 1 0 0 2 1 1 0\n");
     let hpd = "tc qdisc add dev d root handle 1: hpd dscp 46 class 1\n\
          tc class add dev d parent 1: hpd num 1 qlen 50 ddp 1\n\
          tc class add dev d parent 1: hpd num 2 default qlen 60 ddp 4 weight 256\n";
@@ -63,6 +67,13 @@ fn on_a_run_is_as_in_the_script() {
         (HTB, "tc qdisc replace dev d root handle 2: prio\n"),
         (prio, "tc filter add dev d parent 2: prio 1 u32 match ip dport 5060 0xffff flowid 2:4\n"),
         (prio, "tc qdisc change dev d root prio bands 3 priomap 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0\n"),
+        // The bands by priority are no filters.
+        (marked, "tc filter del dev d parent 2:\n"),
+        (marked, "tc filter add dev d parent 2: prio 10 u32 match ip protocol 1 0xff flowid 2:3\n"),
+        (own, "tc filter del dev d parent 2: prio 2\n"),
+        (own, "tc filter add dev d parent 2: prio 7 u32 match ip protocol 1 0xff flowid 2:2\n"),
+        (ets, "tc filter del dev d parent 2:\n"),
+        (ets, "tc filter add dev d parent 2: prio 10 u32 match ip protocol 1 0xff flowid 2:1\n"),
         (hpd, "tc qdisc change dev d root hpd dscp 34 class 1\n"),
         (hpd, "tc qdisc change dev d root hpd dscp 46 class 0\n"),
         (

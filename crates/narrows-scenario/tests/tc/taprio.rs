@@ -19,7 +19,7 @@ fn the_last_traffic_class_goes_first_and_gates_are_by_class() {
          { lasts = \"300us\", open = [\"100:1\"] }, { lasts = \"300us\", open = [\"100:2\"] }, \
          { lasts = \"400us\", open = [\"100:2\", \"100:3\"] } ], classes = [ \
          { name = \"100:3\" }, { name = \"100:2\" }, { name = \"100:1\", queue = \"50 packets\" } ], \
-         filters = [ { match = { dscp = [2, 3, \"af11\", 11, \"af21\", 19, \"af31\", 27, \"af41\", 35, 42, 43, 50, 51, 58, 59] }, class = \"100:2\" } ], \
+         filters = [ { match = { dscp = [2, 3, \"af11\", 11, \"af21\", 19, \"af31\", 27, \"af41\", 35, 42, 43, 50, 51, 58, 59], family = \"ipv4\" }, class = \"100:2\" } ], \
          default = \"100:3\" }"
     );
     let cut = keys(&SCRIPT.replace("base-time 1528743495910289987", "cycle-time 900000"));

@@ -1,7 +1,7 @@
 //! A band: its lists of flows and its credit.
 
 use super::flow::Flow;
-use crate::packet::FlowKey;
+use crate::packet::{FlowKey, Protocol};
 use crate::queue::Backlog;
 
 /// The number of bands.
@@ -83,8 +83,11 @@ impl Band {
 /// The priorities that Linux assigns to packets by their low-delay and high-throughput bits (`ip_tos2prio`).
 const PRIORITIES: [usize; 4] = [0, 2, 6, 4];
 
-/// The band of a packet.
+/// The band of a packet. Packets other than those of IPv4 have the priority 0, whatever they ask for.
 pub(super) fn band_of(priorities: &[u8; 16], key: &FlowKey) -> u8 {
-    let bits = usize::from(key.traffic_class >> 3 & 0b11);
+    let bits = match key.network {
+        Protocol::Ipv4 | Protocol::Ipv4DontFragment => usize::from(key.traffic_class >> 3 & 0b11),
+        Protocol::Ipv6 | Protocol::Other => 0,
+    };
     priorities[PRIORITIES[bits]].min(BANDS as u8 - 1)
 }

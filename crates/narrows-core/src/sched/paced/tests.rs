@@ -1,6 +1,6 @@
 use super::*;
 use crate::classify::Identity;
-use crate::packet::FlowKey;
+use crate::packet::{FlowKey, Protocol};
 use crate::queue::Stand;
 use crate::random::Seed;
 
@@ -28,7 +28,8 @@ impl Bench {
 
     /// Returns whether it was accepted.
     fn enqueue(&mut self, now: u64, flow: u16, length: u32, tos: u8) -> bool {
-        let key = FlowKey { source_port: flow, traffic_class: tos, ..FlowKey::default() };
+        let network = Protocol::Ipv4;
+        let key = FlowKey { source_port: flow, traffic_class: tos, network, ..FlowKey::default() };
         let packet = self.stand.insert(Time::from_nanos(now), key, length);
         self.queue.enqueue(Time::from_nanos(now), packet, &mut self.stand.context());
         match self.stand.dropped() {

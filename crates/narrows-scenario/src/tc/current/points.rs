@@ -1,5 +1,7 @@
 //! Conditions that depend on code points only.
 
+use narrows_core::classify::Families;
+
 use crate::tc::bands::Bands;
 use crate::value::{DROP, Division, Match, Scheduler, SchedulerKind};
 
@@ -39,13 +41,29 @@ pub(super) fn of(scheduler: &Scheduler) -> Option<[Option<usize>; 64]> {
     Some(points)
 }
 
+/// The `priomap` that the last conditions make up, and how many conditions come before them, which are filters. `None` if
+/// there is none, not even without any of them.
+pub(super) fn priorities(scheduler: &Scheduler, default: Option<usize>) -> Option<(usize, [usize; 16])> {
+    let all: Vec<(usize, &Match)> = rules(scheduler).collect();
+    let is_of_map = |one: &Match| {
+        let only = Match { dscps: one.dscps.clone(), families: vec![Families::IPV4], ..Match::default() };
+        *one == only && !one.dscps.is_empty()
+    };
+    let first = all.len() - all.iter().rev().take_while(|(_, one)| is_of_map(one)).count();
+    (first..=all.len()).find_map(|before| {
+        let no_map = before > 0 && before == all.len();
+        let map = if no_map { [default?; 16] } else { map(&all[before..], default, scheduler)? };
+        Some((before, map))
+    })
+}
+
 /// The equivalent `priomap`; `None` if there is none. Only those entries count that packets get by the
 /// low-delay and high-throughput bits of their TOS byte.
-pub(super) fn priorities(
-    points: &[Option<usize>; 64],
-    default: Option<usize>,
-    scheduler: &Scheduler,
-) -> Option<[usize; 16]> {
+fn map(rules: &[(usize, &Match)], default: Option<usize>, scheduler: &Scheduler) -> Option<[usize; 16]> {
+    let of_point = |point: u8| {
+        let rule = rules.iter().find(|(_, one)| one.dscps.contains(&point));
+        rule.map(|(class, _)| *class).or(default)
+    };
     let last = scheduler.named().len().saturating_sub(1);
     let mut map = match scheduler.kind {
         SchedulerKind::Ets => [last; 16],
@@ -53,12 +71,13 @@ pub(super) fn priorities(
         _ => Bands::MAP.map(|band| usize::from(band).min(last)),
     };
     for (bits, priority) in Bands::OF_POINTS {
-        let mut classes = Bands::points(bits).map(|point| points[usize::from(point)].or(default));
+        let mut classes = Bands::points(bits).map(of_point);
         let first = classes.next()??;
         if !classes.all(|class| class == Some(first)) {
             return None;
         }
         map[priority] = first;
     }
-    Some(map)
+    // Packets that are not IPv4 have the priority 0.
+    (default == Some(map[0])).then_some(map)
 }

@@ -140,7 +140,7 @@ macro_rules! schedulers {
 schedulers! {
     Fifo "fifo" "first in, first out" Classes, |it, plan| it.assemble(Fifo::default(), plan);
     Prio "prio" "strict priority, the first class first" Classes, |it, plan| it.assemble(Priority::default(), plan);
-    PfifoFast "pfifo_fast" "strict priority of three bands by the TOS byte" Bands, |it, plan| it.assemble(Priority::default(), plan);
+    PfifoFast "pfifo_fast" "strict priority of three bands by the TOS byte of IPv4 packets" Bands, |it, plan| it.assemble(Priority::default(), plan);
     Drr "drr" "deficit round robin" ClassesOrFlows, |it, plan| it.assemble(Drr::new(it.quantum().unwrap_or_default()), plan), weights(), quantum(1500);
     Ets "ets" "strict priority of the first classes, then deficit round robin" Classes, |it, plan| it.assemble(it.ets(), plan), quantum(1514), own::<super::Ets>();
     Taprio "taprio" "strict priority behind gates that open by a schedule, the first class first" Classes, |it, plan| it.assemble(it.taprio()?, plan), own::<super::Taprio>();
