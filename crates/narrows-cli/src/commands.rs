@@ -209,7 +209,10 @@ pub(crate) fn commands(args: &Commands, system: System) -> Result<u8, Failure> {
     if !status.success() {
         return Err(cannot(script, &format!("{} (narrows doctor tells about user namespaces)", said.trim())));
     }
-    io::stdout().write_all(&calls).map_err(|cause| Failure::Other(format!("standard output: {cause}")))?;
+    let shown = String::from_utf8_lossy(&calls);
+    io::stdout()
+        .write_all(printable(&shown).as_bytes())
+        .map_err(|cause| Failure::Other(format!("standard output: {cause}")))?;
     for remark in happened.remarks(&args.until) {
         // If standard error is closed, nobody wants to know.
         let _ = writeln!(io::stderr(), "narrows: {}", printable(&remark));

@@ -35,14 +35,17 @@ narrows_call() {
   narrows_line "$line"
 }
 
-# Each line of a file, as arguments of a program.
+# Each line of a file, as arguments of a program. What a shell would take for more than words is quoted.
 narrows_file() {
-  local line more
+  local line more words
   while read -r line || [ -n "$line" ]; do
     while [[ $line == *\\ ]] && read -r more; do line="${line%\\}$more"; done
     case $line in '' | '#'*) continue ;; esac
     line=${line%%[[:space:]]#*}
-    narrows_line "$1 ${line%"${line##*[![:space:]]}"}"
+    case $line in
+      *[\;\&\|\<\>\$\`\(\)\*\?\~]*) read -ra words <<<"$line" && narrows_call "$1" "${words[@]}" ;;
+      *) narrows_line "$1 ${line%"${line##*[![:space:]]}"}" ;;
+    esac
   done <"$2"
 }
 

@@ -107,6 +107,26 @@ ipfw -q add 200 allow ip from any to any via em0 # fw.sh:5
     finish(&mut narrows(["ipfw", "check", printed.to_str().unwrap()])).expect(0);
 }
 
+/// A line of a batch is words for tc, whatever a shell would make of it; and nothing steers the terminal.
+#[test]
+#[ignore = "needs namespaces"]
+fn what_it_prints_is_harmless() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "batch",
+        "qdisc add dev eth0 root netem delay 2ms; touch /tmp/x\nqdisc add dev eth1 root netem delay $(id)\n",
+    );
+    let script = "tc -batch $(dirname $0)/batch\ntc qdisc add dev \"$(printf '\\033]0;owned\\007')\" root netem delay 1ms\n";
+    let script = scratch.write("odd.sh", script);
+    let ended = commands("tc", &[script.to_str().unwrap()]).expect(0);
+    let expected = "\
+tc qdisc add dev eth0 root netem delay '2ms;' touch /tmp/x # odd.sh:1
+tc qdisc add dev eth1 root netem delay '$(id)' # odd.sh:1
+tc qdisc add dev '\\u001b]0;owned\\u0007' root netem delay 1ms # odd.sh:2
+";
+    assert_eq!(ended.out, expected, "{ended}");
+}
+
 #[test]
 #[ignore = "needs namespaces"]
 fn nothing_of_the_host_is_reached() {
