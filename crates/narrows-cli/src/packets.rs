@@ -1,14 +1,19 @@
 //! `narrows packets`: prints packets of a run and what happened to them.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use narrows_core::DropReason;
 use narrows_live::control::{Client, ControlError, PacketRecord, PacketsSince};
 use narrows_report::human;
 use serde_json::json;
 
 use crate::output::{Failure, print, say};
+
+/// How many names an error has.
+const MOST_NAMES: usize = 20;
 
 /// Polling interval.
 const EACH: Duration = Duration::from_millis(250);
@@ -31,7 +36,7 @@ pub(crate) struct ShowPackets {
     /// Show packets from or to this host
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
-    /// Show packets that crossed, or were dropped by, this link
+    /// Show packets that crossed, or were dropped by, this link, or a direction of it, as in access.up
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
     /// Show packets dropped for this reason: "queue full", "wire loss"
@@ -53,6 +58,7 @@ pub(crate) struct ShowPackets {
 
 pub(crate) fn packets(args: &ShowPackets) -> Result<u8, Failure> {
     let run = Client::find_or_start(args.run.as_deref())?;
+    args.check(&run)?;
     let mut left = args.count.unwrap_or(u64::MAX);
     let mut before: Option<PacketsSince> = None;
     loop {
@@ -92,10 +98,56 @@ pub(crate) fn packets(args: &ShowPackets) -> Result<u8, Failure> {
     }
 }
 
+/// The names of protocols in records; others have numbers.
+const PROTOCOLS: [&str; 5] = ["tcp", "udp", "icmp", "icmpv6", "sctp"];
+
 impl ShowPackets {
+    /// Fails where no packet of the run could ever match.
+    fn check(&self, run: &Client) -> Result<(), Failure> {
+        let known = |flag: &str, found: &Option<String>, all: &[&str]| match found {
+            Some(found) if !all.contains(&found.as_str()) => {
+                let names: Vec<&str> = all.iter().copied().take(MOST_NAMES).collect();
+                let more = if all.len() > MOST_NAMES { ", …" } else { "" };
+                Err(Failure::Other(format!(
+                    "{flag} {found}: there is no such thing; known: {}{more}",
+                    names.join(", ")
+                )))
+            }
+            _ => Ok(()),
+        };
+        let is_number = |text: &String| text.parse::<u8>().is_ok();
+        if !self.protocol.as_ref().is_some_and(is_number) {
+            known("--protocol", &self.protocol, &PROTOCOLS)?;
+        }
+        known("--reason", &self.reason, &DropReason::ALL.map(DropReason::name))?;
+        if self.host.is_none() && self.link.is_none() {
+            return Ok(());
+        }
+        let scenario = run.scenario()?;
+        let hosts: BTreeSet<&str> = scenario.ports.iter().map(|port| port.host.as_str()).collect();
+        known("--host", &self.host, &hosts.into_iter().collect::<Vec<_>>())?;
+        let directions = scenario.links.iter().map(|link| link.link.as_str());
+        let whole = directions.clone().filter_map(|name| name.split_once('.').map(|(link, _)| link));
+        // Rules, routers and switches drop packets, too; a scenario has a table for each.
+        let table = |line: &'_ str| {
+            let name =
+                ["[links.", "[routers.", "[switches."].into_iter().find_map(|of| line.strip_prefix(of))?;
+            Some(name.trim_end_matches(']').to_owned())
+        };
+        let tables: Vec<String> = scenario.toml.lines().filter_map(table).collect();
+        let links: BTreeSet<&str> =
+            directions.chain(whole).chain(tables.iter().map(String::as_str)).collect();
+        known("--link", &self.link, &links.into_iter().collect::<Vec<_>>())
+    }
+
     fn shows(&self, packet: &PacketRecord) -> bool {
         let of_host = |host: &String| packet.from == *host || packet.to == *host;
-        let of_link = |link: &String| packet.place == *link || packet.path.contains(link);
+        let of_link = |link: &String| {
+            let is_it = |one: &String| {
+                one == link || one.strip_prefix(link.as_str()).is_some_and(|way| way.starts_with('.'))
+            };
+            is_it(&packet.place) || packet.path.iter().any(is_it)
+        };
         (!self.drops || packet.is_dropped())
             && self.host.as_ref().is_none_or(of_host)
             && self.link.as_ref().is_none_or(of_link)

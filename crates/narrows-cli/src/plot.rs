@@ -20,13 +20,13 @@ links with the most traffic. See docs/series.md.
 
 Examples:
   narrows plot series.csv --plot run.svg
-  narrows plot series.csv --link access.down --plot run.png")]
+  narrows plot series.csv --link access.down --plot downstream.svg")]
 pub(crate) struct Plot {
     /// Series file of `run`, `up`, `bridge`, `route`, `attach` or `sim` (--series); - is stdin
     #[arg(value_name = "SERIES.csv", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Output file for the figure, SVG or PNG; - is stdout
-    #[arg(long, alias = "output", short_alias = 'o', value_name = "FILE.svg|.png")]
+    /// Output file for the figure, an SVG; - is stdout
+    #[arg(long, alias = "output", short_alias = 'o', value_name = "FILE.svg")]
     plot: PathBuf,
     /// Draw this link, such as access.down; repeatable
     #[arg(long, value_name = "LINK")]

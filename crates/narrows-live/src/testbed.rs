@@ -47,11 +47,6 @@ const MOST_MTU: u32 = 65_521;
 /// With more networks than this, hosts have a default route instead of one for each.
 const MOST_NETWORKS: usize = 64;
 
-/// The name of a host's interface for a link: the link's name, truncated to what the kernel allows.
-pub(crate) fn interface_name(link: &str) -> String {
-    link.chars().take(15).collect()
-}
-
 /// Why a testbed could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
@@ -442,7 +437,7 @@ fn interface_at(scenario: &Scenario, port: &narrows_scenario::Port) -> Interface
     let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
     Interface {
         port: port.name.clone(),
-        name: interface_name(&port.link),
+        name: scenario.interface_name(port),
         mac: MacAddress(port.link_address),
         addresses: prefixes(&port.addresses),
         mtu: scenario.interface_mtu(port).min(MOST_MTU),

@@ -178,17 +178,19 @@ pub(crate) fn print(all: &[SourceReport], most_rows: usize, f: &mut Formatter<'_
     let width = all.iter().map(|one| label(one).chars().count()).max().unwrap_or(0).clamp(17, 36) + 2;
     writeln!(
         f,
-        "\n{:<width$}{:>12}{:>12}{:>11}{:>8}{:>9}{:>11}{:>11}",
+        "\n{:<width$}{:>12}{:>12}{:>10}{:>9}{:>9}{:>11}{:>11}",
         "generated traffic", "offered", "delivered", "dropped", "share", "inside", "delay p50", "p99"
     )?;
     for one in all.iter().take(most_rows) {
-        let share = one.dropped_packets as f64 / one.offered_packets.max(1) as f64;
+        // Of all that there are, copies included.
+        let all = one.delivered_packets + one.dropped_packets + one.inside_packets;
+        let share = one.dropped_packets as f64 / all.max(one.offered_packets).max(1) as f64;
         let share = if one.dropped_packets > 0 { percent(share) } else { "-".into() };
         let [p50, p99] = [|delay: Quantiles| delay.p50_ns, |delay: Quantiles| delay.p99_ns]
             .map(|of| one.delay.map_or("-".into(), |delay| span(of(delay))));
         write!(f, "  {:<w$}", shortened(&label(one), width - 2), w = width - 2)?;
         write!(f, "{:>12}{:>12}", count(one.offered_packets), count(one.delivered_packets))?;
-        write!(f, "{:>11}{share:>8}{:>9}", count(one.dropped_packets), count(one.inside_packets))?;
+        write!(f, "{:>10}{share:>9}{:>9}", count(one.dropped_packets), count(one.inside_packets))?;
         writeln!(f, "{p50:>11}{p99:>11}")?;
     }
     if all.len() > most_rows {

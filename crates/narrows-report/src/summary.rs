@@ -219,7 +219,12 @@ fn applications(all: &[ApplicationReport], rows: usize, f: &mut Formatter<'_>) -
         let time = app.messages.map(|messages| messages.delay).or(app.time);
         let [p50, p99] = [|time: Quantiles| time.p50_ns, |time: Quantiles| time.p99_ns]
             .map(|of| time.map_or("-".into(), |time| span(of(time))));
-        let ended = format!("{} of {}", count(app.succeeded), count(app.begun));
+        // Those that the end of the run cut off have neither succeeded nor failed.
+        let ended = format!(
+            "{} of {}",
+            count(app.succeeded),
+            count(app.succeeded + app.failed_reset + app.failed_timeout)
+        );
         write!(f, "{:<width$}{ended:>12}", shortened(&app.name, width))?;
         write!(f, "{p50:>12}{p99:>11}")?;
         writeln!(f, "  {}", app.down_bps.map_or("-".into(), rate))?;

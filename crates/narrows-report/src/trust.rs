@@ -48,7 +48,7 @@ impl Report {
                 let (p99, max) = (span(late.quantiles.p99_ns), span(late.quantiles.max_ns));
                 format!("p99 lateness {p99}, max {max}")
             }
-            (_, Kind::Live) => "no packet was released".into(),
+            (_, Kind::Live) => "no packet was sent to a host".into(),
         };
         let mut worst_first = found;
         worst_first.sort_by_key(|(trust, _)| std::cmp::Reverse(*trust));

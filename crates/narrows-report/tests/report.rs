@@ -259,7 +259,7 @@ fn trust_goes_by_lateness_losses_and_bounds() {
             (report.trust(), report.trust_line())
         };
     let (good, one_late, all_late) = (vec![20; 200], [vec![20; 199], vec![3000]].concat(), vec![3000; 200]);
-    assert_eq!(judged(&[], 0, None), (Trust::Good, "accurate: no packet was released".into()));
+    assert_eq!(judged(&[], 0, None), (Trust::Good, "accurate: no packet was sent to a host".into()));
     assert_eq!(judged(&good, 0, None), (Trust::Good, "accurate: p99 lateness 20.00 µs, max 20.00 µs".into()));
     let (trust, line) = judged(&one_late, 0, None);
     assert_eq!(trust, Trust::Fair);

@@ -317,7 +317,12 @@ impl CommandLine {
             self.0.push(' ');
         }
         self.0 += &format!("--{key} ");
-        let quote = if value.contains(' ') { "\"" } else { "" };
+        // As a shell takes it for one word.
+        let quote = match value.contains([' ', '"']) {
+            true if value.contains('"') => "'",
+            true => "\"",
+            false => "",
+        };
         self.0 += quote;
         let start = self.0.len();
         self.0 += value;

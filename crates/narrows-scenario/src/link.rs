@@ -85,6 +85,16 @@ pub struct Lane<'a> {
 }
 
 impl Link {
+    /// How many elements of the engine a packet on it visits: with rules, the rules and a pipe, and where a pipe is not the
+    /// last of them, the rules once more.
+    pub(crate) fn most_visits(&self) -> usize {
+        match &self.medium {
+            Medium::Rules(rules) if rules.one_pass => 2,
+            Medium::Rules(rules) => 2 + 2 * rules.pipes.len().min(usize::from(u8::MAX)),
+            Medium::Duplex { .. } | Medium::Shared(_) | Medium::Joined(_) => 1,
+        }
+    }
+
     /// The settings for this direction; `None` for a link with rules, where the rules decide.
     pub fn direction(&self, way: Way) -> Option<&Direction> {
         match (&self.medium, way) {

@@ -35,6 +35,8 @@ use crate::traffic::Traffic;
 
 /// Minimum MTU of hosts' interfaces, so that the effect of a link's smaller MTU is visible.
 const ETHERNET_MTU: u32 = 1500;
+/// The longest name of an interface that Linux allows.
+const LONGEST_INTERFACE: usize = 15;
 
 pub use difference::{Difference, Differing};
 pub use ipfw::IpfwChange;
@@ -141,7 +143,11 @@ impl Scenario {
         config.memory = self.memory;
         // A packet may take the longest path. With routers, the hop limit ends a loop.
         let longest = match (&self.routers[..], &self.switches[..]) {
-            ([], []) => self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0),
+            ([], []) => {
+                let visits =
+                    |port: &Port| port.hops.iter().map(|hop| self.links[hop.link].most_visits()).sum();
+                self.ports().iter().map(visits).max().unwrap_or(0usize)
+            }
             _ => usize::from(u8::MAX),
         };
         config.visits = config.visits.max(u8::try_from(longest).unwrap_or(u8::MAX));
@@ -237,6 +243,23 @@ impl Scenario {
         };
         let largest = || self.links.iter().filter_map(|link| link.mtu(None)).max();
         smallest(false).max(smallest(true)).or_else(largest).unwrap_or(ETHERNET_MTU).max(ETHERNET_MTU)
+    }
+
+    /// The name of the host's interface at this port: that of the link, cut to the 15 characters that Linux allows. A name that
+    /// Linux or another interface of the host has gets a number at its end.
+    pub fn interface_name(&self, port: &Port) -> String {
+        let mut taken: Vec<String> = ["lo", "all", "default"].map(String::from).into();
+        for other in self.ports().iter().filter(|other| other.host == port.host) {
+            let cut =
+                |end: &str| other.link.chars().take(LONGEST_INTERFACE - end.len()).collect::<String>() + end;
+            let numbered = (2..).map(|number: usize| cut(&format!("-{number}")));
+            let name = std::iter::once(cut("")).chain(numbered).find(|name| !taken.contains(name));
+            taken.extend(name);
+            if other.name == port.name {
+                break;
+            }
+        }
+        taken.pop().unwrap_or_default()
     }
 
     /// The networks that a host reaches by the routers that are neighbours at this port, without those that

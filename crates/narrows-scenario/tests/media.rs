@@ -134,3 +134,21 @@ fn what_is_wrong_with_media_is_said() {
         assert!(error.contains(help), "{help}\n{error}");
     }
 }
+
+/// Interfaces of a host have names of their own, which Linux takes.
+#[test]
+fn interfaces_are_named_after_links() {
+    let mut text = String::from("[hosts.a]\n[hosts.b]\n");
+    let links = ["averyveryverylong1", "averyveryverylong2", "averyveryverylong3", "lo", "short"];
+    for link in links {
+        text += &format!("[links.{link}]\nbetween = [\"a\", \"b\"]\n");
+    }
+    let scenario = Scenario::parse(&text, "x").unwrap();
+    let names: Vec<_> = scenario
+        .ports()
+        .iter()
+        .filter(|port| port.host == "a")
+        .map(|port| scenario.interface_name(port))
+        .collect();
+    assert_eq!(names, ["averyveryverylo", "averyveryvery-2", "averyveryvery-3", "lo-2", "short"]);
+}

@@ -237,5 +237,54 @@ fn packets_inside_take_no_more_memory_than_the_scenario_allows() {
     assert_eq!(inside("memory = \"1 MiB\"\n"), 918);
     assert_eq!(inside(""), 5000);
     let error = Scenario::parse(&text("memory = \"1 kB\"\n"), "t").unwrap_err().to_string();
-    assert!(error.contains("expected a size from 1 MiB to 1 TiB"), "{error}");
+    assert!(error.contains("expected a size from 1 MiB to 1000 GB"), "{error}");
+}
+
+/// A wire that is down is not in use.
+#[test]
+fn an_outage_is_no_use_of_the_wire() {
+    for down in ["outage = true", "rate = \"down\""] {
+        let up = if down.starts_with("outage") { "outage = false" } else { "rate = \"10mbit\"" };
+        let text = format!(
+            "duration = \"30s\"\n[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\nqueue = \"10 packets\"\n\
+             [[traffic]]\nfrom = \"a\"\nto = \"b\"\nconstant = \"100/s\"\nlength = \"125 bytes\"\n\
+             [[timeline]]\nat = \"10s\"\n[timeline.set]\n\"l.{}\n[[timeline]]\nat = \"20s\"\n[timeline.set]\n\"l.{}\n",
+            down.replacen(' ', "\" ", 1),
+            up.replacen(' ', "\" ", 1),
+        );
+        let scenario = Scenario::parse(&text, "outage").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let report = run(&scenario, &SimOptions::default()).report;
+        let up = report.directions.iter().find(|one| one.link == "l.up").unwrap();
+        // Some 2000 packets of 1000 bits, in 30 s at 10 Mbit/s.
+        let share = up.utilisation_share.unwrap();
+        assert!((0.006..0.008).contains(&share), "{down}: {share}");
+    }
+}
+
+/// Rules and their pipes are visits of their own, as many as a path has.
+#[test]
+fn packets_pass_a_long_path_of_rules() {
+    let chain = |links: usize| {
+        let mut text = String::from("duration = \"1s\"\n[hosts.a]\n[hosts.b]\n");
+        (1..links).for_each(|number| text += &format!("[junctions.j{number}]\n"));
+        for number in 0..links {
+            let end = |number: usize| match number {
+                0 => "a".to_owned(),
+                _ if number == links => "b".to_owned(),
+                _ => format!("j{number}"),
+            };
+            text += &format!(
+                "[links.l{number}]\nbetween = [\"{}\", \"{}\"]\nrules = [\"100 pipe 1 ip from any to any\"]\n\
+                 [links.l{number}.pipes.1]\nrate = \"100mbit\"\n",
+                end(number),
+                end(number + 1)
+            );
+        }
+        text + "[[traffic]]\nfrom = \"a\"\nto = \"b\"\nconstant = \"100/s\"\nlength = \"125 bytes\"\n"
+    };
+    let scenario = Scenario::parse(&chain(100), "long").unwrap();
+    let report = run(&scenario, &SimOptions::default()).report;
+    assert!(report.generated[0].delivered_packets >= 99, "{:?}", report.generated[0]);
+    let error = Scenario::parse(&chain(128), "long").unwrap_err().to_string();
+    assert!(error.contains("128 links, 128 of them with rules, in a row"), "{error}");
 }

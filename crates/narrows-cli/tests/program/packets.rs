@@ -55,6 +55,26 @@ impl Drop for Place {
     }
 }
 
+/// A word that no packet could have is refused, rather than waited for.
+#[test]
+#[ignore = "needs namespaces"]
+fn what_no_packet_could_be_is_refused() {
+    let place = Place::new();
+    for (flag, word, known) in [
+        ("--reason", "nonsense", "queue full"),
+        ("--protocol", "256", "tcp, udp"),
+        ("--host", "nobody", "known: a, b"),
+        ("--link", "nolink", "known: l, l.down, l.up"),
+    ] {
+        let refused = place.narrows(&["packets", "--run", "lab", flag, word]).expect(2);
+        assert!(refused.err.contains(&format!("{flag} {word}: there is no such thing")), "{refused}");
+        assert!(refused.err.contains(known), "{refused}");
+    }
+    // Both directions of a link.
+    let shown = place.narrows(&["packets", "--run", "lab", "--link", "l", "--count", "3"]).expect(0);
+    assert_eq!(shown.out.lines().filter(|line| line.contains(" s  ")).count(), 3, "{shown}");
+}
+
 #[test]
 #[ignore = "needs namespaces"]
 fn a_drop_is_explained_by_the_setting_behind_it() {

@@ -7,6 +7,7 @@ use crate::pool::Pool;
 use crate::queue::{Context, Drops};
 use crate::service::{ServiceCurve, Work};
 use crate::time::Time;
+use crate::units::Rate;
 
 impl Link {
     /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: packets in the
@@ -85,6 +86,10 @@ impl Link {
         if transmission.since < now {
             let done = before.served(transmission.since, now);
             transmission.work = Work(transmission.work.0.saturating_sub(done.0));
+            if before.rate(transmission.since) == Rate::DOWN && done == Work::default() {
+                // The wire was down, and not in use.
+                transmission.began = transmission.began + now.since(transmission.since);
+            }
             transmission.since = now;
         }
         (transmission.end, transmission.surplus) =

@@ -7,8 +7,6 @@ use narrows_scenario::tc::Handle;
 use narrows_scenario::{Lane, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::testbed::interface_name;
-
 /// The scenario with its current values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentScenario {
@@ -103,7 +101,7 @@ impl CurrentScenario {
             port: port.name.clone(),
             host: port.host.clone(),
             link: port.path.first().map_or(String::new(), name),
-            interface: interface_name(&port.link),
+            interface: scenario.interface_name(port),
         });
         // The kind of clock does not affect the settings.
         let info = RunInfo::of(scenario, Kind::Live);

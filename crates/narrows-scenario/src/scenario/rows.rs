@@ -56,7 +56,7 @@ const TIMELINE: Described = Described {
 };
 
 /// What packets inside take at most.
-const MEMORY: Size = Size { low: 1 << 20, high: 1 << 40, expected: "a size from 1 MiB to 1 TiB" };
+const MEMORY: Size = Size { low: 1 << 20, high: 1_000_000_000_000, expected: "a size from 1 MiB to 1000 GB" };
 
 impl Default for Scenario {
     /// An empty network.

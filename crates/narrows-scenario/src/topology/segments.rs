@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Fault, Hop};
 use crate::host::{Address, Host};
-use crate::link::{Link, Way};
+use crate::link::{Link, Medium, Way};
 use crate::problem::Problem;
 use crate::router::Router;
 use crate::switch::Switch;
@@ -37,7 +37,7 @@ pub(crate) struct End {
     pub(crate) domain: usize,
 }
 
-/// Maximum number of links in series, the engine's maximum for one packet.
+/// Maximum number of links and rule sets in series, the engine's maximum for one packet.
 const LONGEST: usize = 255;
 
 /// Both ends of every segment: those at hosts first, in the order of the hosts, then those at routers, then those
@@ -110,10 +110,16 @@ pub(crate) fn join(
             .help("packets enter and leave at hosts: join the ring to one");
         faults.push(Fault::Link(link, problem));
     }
-    for end in ends.iter().filter(|end| end.hops.len() > LONGEST) {
-        let problem = Problem::new(format!("{} links in a row from `{}`", end.hops.len(), end.name))
-            .help(format!("a packet passes at most {LONGEST}"));
-        faults.push(Fault::Link(end.hops[0].link, problem));
+    for end in &ends {
+        // Rules count besides their pipes.
+        let ruled = |hop: &&Hop| matches!(links[hop.link].medium, Medium::Rules(_));
+        let rules = end.hops.iter().filter(ruled).count();
+        if end.hops.len() + rules > LONGEST {
+            let and = if rules > 0 { format!(", {rules} of them with rules,") } else { String::new() };
+            let problem = Problem::new(format!("{} links{and} in a row from `{}`", end.hops.len(), end.name))
+                .help(format!("a packet passes at most {LONGEST}; one with rules counts twice"));
+            faults.push(Fault::Link(end.hops[0].link, problem));
+        }
     }
     if !faults.is_empty() {
         return Err(faults);
