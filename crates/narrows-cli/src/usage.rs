@@ -111,8 +111,11 @@ fn better(mut error: Error, given: &[OsString]) -> Error {
             {
                 error.remove(kind);
             }
-            if let Some(name) = found.strip_prefix("--").and_then(|name| flag(meant(&whole, given), name)) {
+            let meant = meant(&whole, given);
+            if let Some(name) = found.strip_prefix("--").and_then(|name| flag(meant, name)) {
                 error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{name}")));
+            } else if let Some(tip) = naming(meant, &found) {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
             }
         }
         ErrorKind::InvalidSubcommand => {
@@ -135,6 +138,21 @@ fn better(mut error: Error, given: &[OsString]) -> Error {
         _ => {}
     }
     error
+}
+
+/// How a run is named, for who names it in the other way.
+fn naming(command: &Command, found: &str) -> Option<String> {
+    let by_flag = command.get_arguments().any(|arg| arg.get_long() == Some("run"));
+    let of_run = |arg: &&clap::Arg| matches!(arg.get_id().as_str(), "run" | "runs" | "name");
+    let name = command.get_name();
+    if found == "--run" && !by_flag {
+        let place = command.get_positionals().find(of_run)?;
+        return Some(format!(
+            "name the run without a flag: narrows {name} {}",
+            place.get_id().as_str().to_uppercase()
+        ));
+    }
+    (by_flag && !found.starts_with('-')).then(|| format!("to name the run: narrows {name} --run {found}"))
 }
 
 /// The command that was meant, as far as it is named.
@@ -225,6 +243,23 @@ pub(crate) fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_named_by_a_flag_or_without() {
+        let said = |line: &str| {
+            let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            better(parse(&given).expect_err("it is wrong"), &given).to_string()
+        };
+        for (line, tip) in [
+            ("narrows events --run dsl", "name the run without a flag: narrows events RUN"),
+            ("narrows down --run dsl", "name the run without a flag: narrows down RUNS"),
+            ("narrows stats dsl", "to name the run: narrows stats --run dsl"),
+            ("narrows packets dsl", "to name the run: narrows packets --run dsl"),
+        ] {
+            assert!(said(line).contains(tip), "{}", said(line));
+        }
+        assert!(!said("narrows sim x.toml y.toml").contains("to name the run"));
+    }
 
     #[test]
     fn what_is_no_typing_mistake_gets_no_guess() {

@@ -252,9 +252,9 @@ mod tests {
         assert_eq!((all[0].offered_bytes, all[1].missed_packets), (1_200_000, 7));
         let text = Table(&all).to_string();
         let expected = "
-generated traffic       offered   delivered    dropped   share   inside  delay p50        p99
-  bulk (constant)         1,200           0         12  1.00 %        3          -          -
-  voice (constant)           50           0          0       -        3          -          -
+generated traffic       offered   delivered   dropped    share   inside  delay p50        p99
+  bulk (constant)         1,200           0        12   1.00 %        3          -          -
+  voice (constant)           50           0         0        -        3          -          -
 ";
         assert_eq!(text, expected, "{text}");
         let line = "2 sources: 1,250 packets offered, 0 delivered, 12 dropped, 7 not sent in time";

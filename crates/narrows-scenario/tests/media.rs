@@ -152,3 +152,24 @@ fn interfaces_are_named_after_links() {
         .collect();
     assert_eq!(names, ["averyveryverylo", "averyveryvery-2", "averyveryvery-3", "lo-2", "short"]);
 }
+
+/// The header of IPv6 takes 40 bytes.
+#[test]
+fn packets_have_room_for_their_headers() {
+    let text = |length: &str, address: &str| {
+        format!(
+            "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n[[traffic]]\nfrom = \"a\"\nto = \"b\"\n\
+             constant = \"1mbit\"\nlength = {length}\n{address}"
+        )
+    };
+    let ipv6 = "source = \"fd00::1\"\ndestination = \"fd00::2\"\n";
+    for (length, least) in [("\"47 bytes\"", 47), ("\"imix\"", 40)] {
+        Scenario::parse(&text(length, ""), "x").unwrap_or_else(|error| panic!("{error}"));
+        let error = Scenario::parse(&text(length, ipv6), "x").unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("an IPv6 packet of {least} bytes, of which its headers take 48")),
+            "{error}"
+        );
+    }
+    Scenario::parse(&text("\"48 bytes\"", ipv6), "x").unwrap_or_else(|error| panic!("{error}"));
+}

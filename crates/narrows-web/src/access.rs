@@ -88,7 +88,7 @@ impl Access {
         let host = match (hosts.next().and_then(|host| host.to_str().ok()), hosts.next()) {
             (Some(host), None) if self.is_own(host) => host,
             _ => {
-                let why = "this server is not called that: name it with --host, or use its address";
+                let why = "this server is not called that: name it with --host, or use its address, with the port that it listens on (--listen)";
                 return Err((StatusCode::MISDIRECTED_REQUEST, why));
             }
         };

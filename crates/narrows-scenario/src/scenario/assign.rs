@@ -66,8 +66,8 @@ impl Scenario {
     }
 
     /// Applies assignments: all of them, or none if there is a problem. As they share one instant, an
-    /// assignment that is valid only after another one (a target above the old interval, a scheduler for
-    /// the new rate) is applied after it.
+    /// assignment that is valid only after another one (a `min` of RED above the old `max`, a scheduler
+    /// for the new rate) is applied after it.
     pub(crate) fn apply(
         &mut self,
         assignments: &[Assignment],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use narrows_core::source::{Arrivals, Lengths, SourceConfig};
-use narrows_core::{Protocol, Time};
+use narrows_core::{FlowKey, Protocol, Time};
 
 use super::protocol::{TCP, UDP};
 use super::rows::{Aimd, OnOff, Said};
@@ -140,6 +140,7 @@ pub(crate) fn read(
         };
         let key = key::read(index, &said, table, from, to, UDP)?;
         let lengths = said.length.unwrap_or(Lengths::Fixed(LENGTH));
+        check_ipv6(&key, &lengths, table)?;
         TrafficSource::Generated {
             config: SourceConfig { arrivals, lengths, start, stop, packets: said.packets },
             key,
@@ -147,6 +148,21 @@ pub(crate) fn read(
     };
     let sim_only = said.sim_only;
     Ok(Traffic { name, from: from.name.clone(), to: to.name.clone(), source, sim_only })
+}
+
+/// The header of IPv6 is longer than that of IPv4, whose packets `length` allows.
+fn check_ipv6(key: &FlowKey, lengths: &Lengths, table: &Table) -> Result<(), Problem> {
+    let headers = 40 + if key.transport == UDP { 8 } else { 0 };
+    let least = match lengths {
+        Lengths::Fixed(length) => *length,
+        Lengths::Mix(mix) => mix.iter().map(|(length, _)| *length).min().unwrap_or(headers),
+    };
+    if key.network != Protocol::Ipv6 || least >= headers {
+        return Ok(());
+    }
+    Err(Problem::new(format!("an IPv6 packet of {least} bytes, of which its headers take {headers}"))
+        .at(&table.get("length").map_or(0..0, |node| node.span.clone()))
+        .inside("length"))
 }
 
 /// The ports that `from` and `to` name; each is a host or a port.

@@ -184,7 +184,7 @@ impl Keyed for Said {
             Given(PORT),
             "Source port, for protocols with ports. Applications use the next port for each transaction, cycling through up to 16,384."
         )
-        .default("49152, and one more for each source"),
+        .default("49152, and one more for each source before it; 49152 for applications"),
         row!("destination-port", destination_port, Given(PORT), "Destination port, for protocols with ports.")
             .default("9 (discard); of `web` 80, `file` 20, `voip` 5060, `dns` 53, `telnet` 23"),
         row!(
