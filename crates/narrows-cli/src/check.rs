@@ -11,6 +11,7 @@ use narrows_scenario::{LinkFlags, Ports, Scenario, TrafficSource, Way};
 use crate::args;
 use crate::output::{Failure, print, say};
 use crate::outputs;
+use crate::report::ReportArgs;
 
 /// Version of the JSON output.
 const SCHEMA: u32 = 3;
@@ -97,6 +98,22 @@ pub(crate) fn scenario(
     scenario_at(&[], file, flags, seed, set)
 }
 
+/// The outputs that runs of all kinds have.
+pub(crate) fn outputs_of_run<'a>(
+    record: Option<&'a Path>,
+    capture: &'a args::Capture,
+    series: &'a args::Series,
+    report: &'a ReportArgs,
+) -> [outputs::Named<'a>; 5] {
+    [
+        ("--json", report.json.path()),
+        ("--record", record),
+        ("--capture", capture.capture.as_deref()),
+        ("--series", series.series.as_deref()),
+        ("--packets", series.packets.as_deref()),
+    ]
+}
+
 /// Same for a separate network, with its traffic.
 pub(crate) fn live_scenario(
     file: Option<&Path>,
@@ -105,7 +122,7 @@ pub(crate) fn live_scenario(
 ) -> Result<Scenario, Failure> {
     let read: Vec<&Path> = file.into_iter().chain(flags.scripts()).collect();
     outputs::check(
-        &outputs::of_run(live.record.as_deref(), &live.capture, &live.series, &live.report),
+        &outputs_of_run(live.record.as_deref(), &live.capture, &live.series, &live.report),
         &read,
     )?;
     let mut scenario = scenario(file, flags, live.seed, &live.set)?;

@@ -11,7 +11,7 @@ use narrows_scenario::{Scenario, Way, span_of_time};
 
 use crate::args;
 use crate::certify::{lateness_bounds, verdict};
-use crate::check::scenario_at;
+use crate::check::{outputs_of_run, scenario_at};
 use crate::live::{cabling, capture, pace, packets, reading, series};
 use crate::output::{Failure, say};
 use crate::outputs;
@@ -27,7 +27,7 @@ pub(crate) fn prepare(
 ) -> Result<(Scenario, InlineOptions), Failure> {
     let read: Vec<&Path> = file.into_iter().chain(args.link.scripts()).collect();
     outputs::check(
-        &outputs::of_run(args.record.as_deref(), &args.capture, &args.series, &args.report),
+        &outputs_of_run(args.record.as_deref(), &args.capture, &args.series, &args.report),
         &read,
     )?;
     let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::args;
 use crate::json::is_stdout;
 use crate::output::Failure;
-use crate::report::ReportArgs;
 
 /// A flag, and the file that it names.
 pub(crate) type Named<'a> = (&'a str, Option<&'a Path>);
@@ -37,22 +35,6 @@ pub(crate) fn check(outputs: &[Named<'_>], read: &[&Path]) -> Result<(), Failure
         }
     }
     Ok(())
-}
-
-/// The outputs that runs of all kinds have.
-pub(crate) fn of_run<'a>(
-    record: Option<&'a Path>,
-    capture: &'a args::Capture,
-    series: &'a args::Series,
-    report: &'a ReportArgs,
-) -> [Named<'a>; 5] {
-    [
-        ("--json", report.json.path()),
-        ("--record", record),
-        ("--capture", capture.capture.as_deref()),
-        ("--series", series.series.as_deref()),
-        ("--packets", series.packets.as_deref()),
-    ]
 }
 
 /// Whether two names are those of one file. Devices and pipes may be written by several.

@@ -216,7 +216,7 @@ mod tests {
         let series = Series::create(&full, 1).unwrap();
         let mut unwritten = Vec::new();
         let said = series.finish(&mut unwritten).unwrap();
-        assert_eq!(unwritten, [said.clone()]);
+        assert_eq!(unwritten, std::slice::from_ref(&said));
         assert!(said.starts_with("the series /dev/full IS INCOMPLETE: No space left"), "{said}");
         assert!(said.ends_with("; it lacks 0 rows"), "{said}");
         assert!(Series::create(&SeriesPlan { file: "/no/such/folder".into(), ..full }, 1).is_err());

@@ -64,7 +64,6 @@ pub use current::{CurrentClass, CurrentConfig, CurrentFilter, CurrentQdisc};
 pub use filter_show::FilterShow;
 pub use handle::Handle;
 pub use later::Step;
-pub use network::Place;
-pub use scenario::Placed;
+pub use network::{Place, Placed};
 pub use script::{Device, Explained, Script};
 pub use translate::Keys;

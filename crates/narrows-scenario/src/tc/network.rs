@@ -1,7 +1,7 @@
 //! The network around the devices of a script: a link between two hosts for one or two of them, and a router with a host behind
 //! each device for more.
 
-use super::{Device, Placed, Script};
+use super::{Device, Script};
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
 use crate::two_hosts::{self, LINK};
@@ -10,7 +10,7 @@ use crate::{Scenario, ScenarioError};
 /// More devices than a machine has, whose settings are still computed within a second.
 const MOST: usize = 256;
 /// The machine whose script it is, and, for a device in each namespace, what joins them.
-pub(super) const ROUTER: &str = "router";
+const ROUTER: &str = "router";
 
 /// Where a device is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,46 @@ impl Place {
             Way::Down => ("server", "client"),
         };
         Self { link: LINK.into(), way, at: at.into(), beyond: beyond.into() }
+    }
+}
+
+/// A device of a script, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The device's settings from the commands.
+    pub device: Device,
+    /// Its link, and the direction of packets that leave by it.
+    pub place: Place,
+}
+
+impl Placed {
+    /// The keys of the link, each with its direction.
+    pub fn keys(&self) -> impl Iterator<Item = (Way, &'static str, &str)> {
+        let way = self.place.way;
+        let egress = self.device.egress.keys.iter().map(move |(key, value)| (way, *key, value.as_str()));
+        let back = match way {
+            Way::Up => Way::Down,
+            Way::Down => Way::Up,
+        };
+        egress.chain(self.device.ingress.keys.iter().map(move |(key, value)| (back, *key, value.as_str())))
+    }
+
+    /// Describes how the device is mapped, for people.
+    pub fn words(&self) -> String {
+        let Place { link, way, at, beyond } = &self.place;
+        format!(
+            "{} is {}: what leaves there goes to {}, along {link}.{}",
+            self.device.name,
+            match at.as_str() {
+                "client" | "server" | ROUTER => format!("the {at}'s device"),
+                _ => format!("a device of {at}"),
+            },
+            match beyond.as_str() {
+                "client" | "server" | ROUTER => format!("the {beyond}"),
+                _ => beyond.clone(),
+            },
+            way.name()
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::command::Body;
-use super::network::{Place, ROUTER};
+use super::network::{Place, Placed};
 use super::qdisc::Kind;
 use super::{Device, Script};
 use crate::ScenarioError;
@@ -18,46 +18,6 @@ pub(super) type Said = BTreeMap<(String, Way, &'static str), String>;
 
 /// As many VLAN tags as a device may put on a frame, one above another.
 const MOST_TAGS: usize = 8;
-
-/// A device of a script, and where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// The device's settings from the commands.
-    pub device: Device,
-    /// Its link, and the direction of packets that leave by it.
-    pub place: Place,
-}
-
-impl Placed {
-    /// The keys of the link, each with its direction.
-    pub fn keys(&self) -> impl Iterator<Item = (Way, &'static str, &str)> {
-        let way = self.place.way;
-        let egress = self.device.egress.keys.iter().map(move |(key, value)| (way, *key, value.as_str()));
-        let back = match way {
-            Way::Up => Way::Down,
-            Way::Down => Way::Up,
-        };
-        egress.chain(self.device.ingress.keys.iter().map(move |(key, value)| (back, *key, value.as_str())))
-    }
-
-    /// Describes how the device is mapped, for people.
-    pub fn words(&self) -> String {
-        let Place { link, way, at, beyond } = &self.place;
-        format!(
-            "{} is {}: what leaves there goes to {}, along {link}.{}",
-            self.device.name,
-            match at.as_str() {
-                "client" | "server" | ROUTER => format!("the {at}'s device"),
-                _ => format!("a device of {at}"),
-            },
-            match beyond.as_str() {
-                "client" | "server" | ROUTER => format!("the {beyond}"),
-                _ => beyond.clone(),
-            },
-            way.name()
-        )
-    }
-}
 
 impl Script {
     /// Reads a script from a file. Tables of distributions are beside it.
