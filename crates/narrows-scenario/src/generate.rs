@@ -230,7 +230,9 @@ fn limited(what: &str, number: usize, least: usize, most: usize) -> Result<usize
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(wrong(format!("{number} {what}: there may be {least} to {most}")))
+    let allowed =
+        if least == most { format!("there is {least}") } else { format!("there may be {least} to {most}") };
+    Err(wrong(format!("{number} {what}: {allowed}")))
 }
 
 fn wrong(title: String) -> ScenarioError {

@@ -59,7 +59,9 @@ pub enum SimError {
     #[error(transparent)]
     Source(SourceError),
     /// Endless traffic without a duration.
-    #[error("the traffic `{0}` never ends: set the run's duration, or the traffic's `stop` or `packets`")]
+    #[error(
+        "the traffic `{0}` never ends: set the run's duration, the traffic's `stop`, or how much it sends (`packets`; `size` of `aimd`, `transactions` of applications)"
+    )]
     Endless(String),
     /// Responsive senders keep sending while time hardly advances.
     #[error(

@@ -6,7 +6,7 @@ use narrows_core::queue::Queue;
 use narrows_core::source::SourceConfig;
 use narrows_core::{Duration, Engine, LinkConfig, Seed, Time};
 use narrows_frame::WallTime;
-use narrows_report::{Kind, Report, RunInfo, SourceInfo};
+use narrows_report::{Kind, Report, RunInfo, SourceInfo, human};
 use narrows_scenario::{Scenario, Traffic, TrafficSource};
 
 use crate::capture_out::CaptureOut;
@@ -354,8 +354,9 @@ fn stuck(end: End, inside: u64) -> Option<String> {
 }
 
 fn broken_off(end: End, until: Option<Time>) -> Option<String> {
-    let whole = until.map_or(String::new(), |until| format!(" of {}", until.since(Time::ZERO)));
-    let at = end.at.since(Time::ZERO);
+    let span = |at: Time| human::span(at.since(Time::ZERO).nanos());
+    let whole = until.map_or(String::new(), |until| format!(" of {}", span(until)));
+    let at = span(end.at);
     end.broken_off.then(|| format!("interrupted after {at}{whole}: figures up to then"))
 }
 

@@ -141,6 +141,11 @@ impl Command {
         let object = words.take().ok_or_else(|| wrong(Problem::new("the command is missing")))?;
         if !OBJECTS.iter().any(|known| object.text.len() > 1 && known.starts_with(object.text)) {
             let problem = object.problem(format!("{} is not understood", Found(object.text)));
+            if object.text.len() > 1 && "actions".starts_with(object.text) {
+                return Err(problem.help(
+                    "actions that several filters share are not known here: write the action in each filter",
+                ));
+            }
             return Err(suggest(problem, object.text, OBJECTS));
         }
         let verb = match words.take() {
