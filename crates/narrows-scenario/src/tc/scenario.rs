@@ -57,9 +57,9 @@ impl Script {
     /// # Errors
     /// As [`Script::devices`], and if there are more devices than ends, or too many.
     pub fn placed(&self, exact: bool) -> Result<Vec<Placed>, ScenarioError> {
-        self.check_vlans()?;
         // Mapped first, as computing the settings of thousands of devices would take long.
         let places = self.places()?;
+        self.check_vlans()?;
         let mut devices: BTreeMap<String, Device> =
             self.devices(exact)?.into_iter().map(|device| (device.name.clone(), device)).collect();
         let place = |(name, place): (&str, Place)| match devices.remove(name) {
