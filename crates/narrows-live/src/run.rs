@@ -419,14 +419,17 @@ fn play(
             return Ok(Played::by_signal(signal));
         }
     }
-    // A signal during set-up: there is nothing yet that it could have reached.
-    if let Some(ended) = signals.take().map_err(system("read a signal"))? {
+    let command = command(options, environment);
+    // A signal during set-up: there is no program yet that it could have reached.
+    if command.is_some()
+        && let Some(ended) = signals.take().map_err(system("read a signal"))?
+    {
         services.leave();
         return Ok(Played::by_signal(ended.signal as i32));
     }
     let probes = options.probe.as_ref().map(|plan| Probes::start(plan, testbed)).transpose();
     let probes = probes.map_err(system("send probes"))?;
-    let program = match command(options, environment) {
+    let program = match command {
         Some(mut command) => {
             let host = chosen_host(testbed, options.host.as_deref())?;
             redirect(&mut command, options)?;

@@ -1,6 +1,8 @@
 //! The network around the devices of a script: a link between two hosts for one or two of them, and a router with a host behind
 //! each device for more.
 
+use std::collections::BTreeSet;
+
 use super::{Device, Script};
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
@@ -136,12 +138,10 @@ impl Script {
                 name.split_once('/').map_or((None, *name), |(namespace, device)| (Some(namespace), device))
             })
             .collect();
-        let has_other =
-            |at: usize| in_namespace[..at].iter().any(|(namespace, _)| *namespace != in_namespace[at].0);
-        let has_same =
-            |at: usize| in_namespace[..at].iter().any(|(namespace, _)| *namespace == in_namespace[at].0);
-        let of_one = (1..names.len()).all(|number| !has_other(number));
-        if let Some(number) = (1..names.len()).find(|number| !of_one && has_same(*number)) {
+        let of_one = in_namespace.iter().all(|(namespace, _)| *namespace == in_namespace[0].0);
+        let mut seen = BTreeSet::new();
+        let again = in_namespace.iter().position(|(namespace, _)| !seen.insert(*namespace));
+        if let Some(number) = again.filter(|_| !of_one) {
             return Err(at(
                 names[number],
                 Problem::new(format!(

@@ -54,7 +54,7 @@ impl Script {
         let mut there: Vec<Link<'_>> = Vec::new();
         // The current settings are appended to the commands, so that errors can point into both.
         let mut text = self.text.clone();
-        for device in self.names() {
+        for device in self.changed_devices() {
             let Some(name) = links.get(device) else {
                 return Err(wrong(Problem::new(format!("there is no device {}", Found(device)))));
             };
@@ -122,11 +122,6 @@ impl Script {
             all.extend(link.assignments().map_err(wrong)?);
         }
         Ok(all)
-    }
-
-    /// The devices that commands change, in the order in which they are named.
-    pub fn changed_devices(&self) -> Vec<&str> {
-        self.names()
     }
 }
 

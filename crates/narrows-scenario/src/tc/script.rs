@@ -194,15 +194,9 @@ impl Script {
         self
     }
 
-    /// The devices that commands change, in the order in which they are named.
+    /// The devices that commands change and packets pass, in the order in which they are named.
     pub(super) fn names(&self) -> Vec<&str> {
-        let mut known = BTreeSet::new();
-        let changing = self.commands.iter().filter(|command| command.verb != Verb::Show);
-        let redirected = self.redirected();
-        let mut all: Vec<&str> = changing
-            .filter_map(|command| command.device.as_deref())
-            .filter(|name| !redirected.contains(name) && known.insert(*name))
-            .collect();
+        let mut all = self.changed_devices();
         let intermediate = self.intermediate(&all);
         if intermediate.len() < all.len() {
             all.retain(|name| !intermediate.contains(name));
@@ -210,9 +204,24 @@ impl Script {
         all
     }
 
-    /// Those of these devices that are intermediate ones: no packet passes them, unless a filter redirects it there.
+    /// The devices that commands change, in the order in which they are named.
+    pub fn changed_devices(&self) -> Vec<&str> {
+        let mut known = BTreeSet::new();
+        let changing = self.commands.iter().filter(|command| command.verb != Verb::Show);
+        let redirected = self.redirected();
+        changing
+            .filter_map(|command| command.device.as_deref())
+            .filter(|name| !redirected.contains(name) && known.insert(*name))
+            .collect()
+    }
+
+    /// Those of these devices that are intermediate ones: no packet passes them, unless a filter redirects it there, or they
+    /// are interfaces that a link joins.
     fn intermediate<'a>(&self, names: &[&'a str]) -> BTreeSet<&'a str> {
-        names.iter().copied().filter(|name| self.is_intermediate(name)).collect()
+        let made = self.made_intermediate();
+        let is_known = |name: &str| self.known.iter().any(|(known, _)| known == name);
+        let is_one = |name: &&str| (says_intermediate(name) || made.contains(*name)) && !is_known(name);
+        names.iter().copied().filter(is_one).collect()
     }
 
     /// The devices that filters redirect packets to: they stand for a direction of another device.
@@ -409,12 +418,17 @@ impl Script {
 
     /// Whether its name or the script says that packets come back from it.
     fn is_intermediate(&self, device: &str) -> bool {
-        let makes = |(_, passed): &(usize, Passed)| {
-            let line = self.on_one_line(&passed.span);
-            let words: Vec<&str> = line.split(' ').collect();
-            words.contains(&device) && words.windows(2).any(|pair| pair == ["type", "ifb"])
-        };
-        device.contains("ifb") || device.contains("imq") || self.passed.iter().any(makes)
+        says_intermediate(device) || self.made_intermediate().contains(device)
+    }
+
+    /// The words of commands that make an intermediate device (`ip link add NAME type ifb`), its name among them.
+    fn made_intermediate(&self) -> BTreeSet<&str> {
+        let lines = self.passed.iter().map(|(_, passed)| &self.text[passed.span.clone()]);
+        let makes = lines.filter(|line| {
+            let mut words = line.split_whitespace();
+            words.any(|word| word == "type") && words.next() == Some("ifb")
+        });
+        makes.flat_map(str::split_whitespace).collect()
     }
 
     /// What a device is to packets that are redirected to it. It is an intermediate one if its name or the script says so.
@@ -500,6 +514,11 @@ impl Device {
         let text = two_hosts::text([], keys());
         crate::Scenario::parse(&text, "").map(|_| ()).map_err(ScenarioError::without_place)
     }
+}
+
+/// Whether the name is that of an intermediate device, as scripts call them.
+fn says_intermediate(device: &str) -> bool {
+    device.contains("ifb") || device.contains("imq")
 }
 
 /// The tree of each device, in the order in which the devices are named.

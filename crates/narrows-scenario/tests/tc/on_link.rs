@@ -116,6 +116,23 @@ fn on_a_run_is_as_in_the_script() {
     }
 }
 
+/// On a run a device is a link, whatever its name.
+#[test]
+fn names_of_links_are_no_intermediate_devices() {
+    let text = LINK.replace("links.l", "links.wifb");
+    let scenario = Scenario::parse(&text, "x").unwrap();
+    let script = Script::parse(
+        "tc qdisc replace dev wifb.up root pfifo limit 7\ntc qdisc replace dev l root pfifo limit 8\n",
+        "tc",
+    )
+    .unwrap();
+    let links =
+        [("wifb.up", "wifb.up"), ("l", "wifb.down")].map(|(name, link)| (name.to_owned(), link.to_owned()));
+    assert_eq!(script.changed_devices(), ["wifb.up", "l"]);
+    let changes = script.changes(&scenario, &links.into()).unwrap();
+    assert!(changes.iter().any(|change| change.starts_with("wifb.up.queue=")), "{changes:?}");
+}
+
 /// The order of filters is kept, and so are those that tc has no words for; classes keep their names.
 #[test]
 fn names_and_conditions_of_a_scenario_are_kept() {
