@@ -58,6 +58,7 @@ mod tree;
 mod u32;
 mod unit;
 mod verdict;
+mod written;
 
 pub use class_show::ClassShow;
 pub use current::{CurrentClass, CurrentConfig, CurrentFilter, CurrentQdisc};

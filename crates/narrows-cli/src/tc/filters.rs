@@ -11,9 +11,10 @@ pub(super) fn show(current: &CurrentScenario, only: Option<&CurrentLink>) -> Str
     for link in current.links.iter().filter(|link| only.is_none_or(|only| only.link == link.link)) {
         let device = if only.is_none() { format!("dev {} ", link.link) } else { String::new() };
         for filter in link.tree.iter().flat_map(|tree| &tree.filters) {
-            let _ = write!(text, "filter {device}parent {} protocol all pref {}", filter.parent, filter.pref);
+            let (parent, protocol, pref) = (&filter.parent, &filter.protocol, filter.pref);
+            let _ = write!(text, "filter {device}parent {parent} protocol {protocol} pref {pref}");
             let _ = match &filter.words {
-                Some(words) => writeln!(text, " flower {words} classid {}", filter.class),
+                Some(words) => writeln!(text, " {words} classid {}", filter.class),
                 None => writeln!(text, " flower classid {}  # match = {}", filter.class, filter.condition),
             };
         }

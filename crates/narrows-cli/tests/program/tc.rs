@@ -247,7 +247,7 @@ fn trees_of_a_run_are_shown() {
     assert_eq!(shown("qdisc show dev server"), "qdisc htb 1: root refcnt 2 r2q 10 default 0x20\n");
     assert_eq!(
         shown("filter show dev server"),
-        "filter parent 1: protocol all pref 1 flower eth_type ipv4 dst_port 80 classid 1:10\n"
+        "filter parent 1: protocol ip pref 1 u32 match ip dport 80 0xffff classid 1:10\n"
     );
     let statistics = shown("-s class ls dev link.down");
     let lines: Vec<&str> = statistics.lines().collect();
@@ -274,12 +274,12 @@ fn trees_of_a_run_are_shown() {
         "{refused}"
     );
     assert!(!shown("class show dev server").contains("1:30"));
-    let filter = "filter add dev server parent 1: prio 2 flower ip_proto udp flowid 1:30\n";
+    let filter = "filter add dev server parent 1: protocol ip prio 2 flower ip_proto udp flowid 1:30\n";
     fs::write(&batch, format!("{more}{filter}")).unwrap();
     finish(&mut narrows(["tc", "--run", &name, "-b", batch.to_str().unwrap()])).expect(0);
     assert!(
         shown("filter show")
-            .contains("dev link.down parent 1: protocol all pref 2 flower ip_proto udp classid 1:30")
+            .contains("dev link.down parent 1: protocol ip pref 2 flower ip_proto udp classid 1:30")
     );
     started.tell("go");
     sound(&started.wait().expect(0).json());

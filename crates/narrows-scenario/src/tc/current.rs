@@ -12,10 +12,10 @@ use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Order, Rate};
 use serde::{Deserialize, Serialize};
 
-use super::flower::words as flower;
 use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
 use super::unit::FRAME;
+use super::written;
 use super::{Handle, hfsc, managed};
 use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
@@ -48,7 +48,9 @@ pub struct CurrentFilter {
     pub pref: u32,
     /// The class.
     pub class: String,
-    /// The condition in the syntax of tc's `flower`; `None` if tc cannot express it, as for a list.
+    /// tc's `protocol`: `ip`, `ipv6`, or `all` for packets of both.
+    pub protocol: String,
+    /// The kind and the condition in tc's syntax: `flower ip_proto tcp`; `None` if tc cannot express it, as for a list.
     pub words: Option<String>,
     /// The condition as written in a scenario.
     pub condition: String,
@@ -91,12 +93,16 @@ impl CurrentConfig {
                 script +=
                     &format!("tc class add dev {device} parent {parent} classid {id} {kind} {options}\n");
             }
+            let mut pref = 0;
             for filter in self.filters.iter().filter(|filter| filter.parent == *handle) {
-                let CurrentFilter { pref, class, .. } = filter;
-                let Some(words) = &filter.words else { continue };
-                script += &format!(
-                    "tc filter add dev {device} parent {handle} pref {pref} flower {words} classid {class}\n"
-                );
+                let CurrentFilter { class, matches, .. } = filter;
+                for protocol in written::protocols(matches) {
+                    let Some(words) = written::words(matches, protocol) else { continue };
+                    pref += 1;
+                    script += &format!(
+                        "tc filter add dev {device} parent {handle} protocol {protocol} pref {pref} {words} classid {class}\n"
+                    );
+                }
             }
         }
         script
@@ -200,6 +206,14 @@ impl Direction {
             }
         }
         plain.netem()
+    }
+}
+
+/// What `tc filter show` says of the packets that a filter sees.
+fn protocol(matches: &Match) -> &'static str {
+    match written::protocols(matches) {
+        [one] => one,
+        _ => "all",
     }
 }
 
@@ -316,7 +330,8 @@ impl Walk<'_> {
                 parent: handle.to_string(),
                 pref,
                 class: ids[class].to_string(),
-                words: flower(matches),
+                protocol: protocol(matches).into(),
+                words: written::words(matches, protocol(matches)),
                 condition: Node::new(matches.value()).toml(),
                 matches: matches.clone(),
             });
@@ -331,7 +346,8 @@ impl Walk<'_> {
             parent,
             pref: before as u32 + 1, // as many as a scenario has
             class: class.to_string(),
-            words: flower(&Match::default()),
+            protocol: "all".into(),
+            words: written::words(&Match::default(), "all"),
             condition: "every other packet".into(),
             matches: Match::default(),
         });

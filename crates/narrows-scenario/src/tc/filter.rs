@@ -219,6 +219,7 @@ pub(super) fn read(
     let mut said = *name != "u32";
     let mut flow = Flow::default();
     let mut marked = None;
+    let mut keys = flower::Keys::new(families, head.tagged);
     while let Some(word) = words.take() {
         if table.is_some() && word.text == "match" && words.peek().is_some_and(|next| next.text == "mark") {
             let before = marked.replace(mark_of_u32(words)?);
@@ -261,8 +262,7 @@ pub(super) fn read(
             _ if *name == "flower" && is_foreign && word.text.starts_with("mpls_") => {
                 words.expect(word, "a value")?;
             }
-            _ if *name == "flower" && flower::of_tag(word, words, head.tagged, &mut all)? => {}
-            _ if *name == "flower" && flower::read(word, words, &mut all)? => {}
+            _ if *name == "flower" && keys.read(word, words, &mut all)? => {}
             "match" if *name == "basic" => {
                 any = Some(ematch::read(word, words, families, hook)?);
             }
@@ -286,6 +286,7 @@ pub(super) fn read(
     let mut notices = std::mem::take(&mut actions.notices);
     notices.extend(actions.stale_checksums());
     notices.extend(head.tagged.then(|| TAGGED.to_owned()));
+    notices.extend(keys.notices());
     if table.as_ref().is_some_and(U32::misses_the_next_header) {
         notices.push(NO_NEXT_HEADER.into());
     }

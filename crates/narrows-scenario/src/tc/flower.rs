@@ -11,9 +11,12 @@ use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{
-    Match, Party, link_pattern, link_pattern_text, party, protocol as ip_protocol, protocol_name,
-};
+use crate::value::{Match, Party, link_pattern, party};
+
+/// The protocols that have a name in tc. ICMP has one of two, by the version of IP.
+pub(super) const NAMES: &[(&str, u8)] = &[("tcp", 6), ("udp", 17), ("sctp", 132), ("l2tp", 115)];
+pub(super) const ICMP: (&str, u8) = ("icmp", 1);
+pub(super) const ICMP_OF_IPV6: (&str, u8) = ("icmpv6", 58);
 
 /// Keys that classes do not match, and why.
 const OTHERS: &[(&str, &str)] = &[
@@ -44,36 +47,6 @@ pub(super) fn is_of_tunnels(word: &str) -> bool {
     )
 }
 
-/// Parses one key about a VLAN tag; returns whether it is one.
-pub(super) fn of_tag(
-    word: Word<'_>,
-    words: &mut Words<'_>,
-    tagged: bool,
-    all: &mut Match,
-) -> Result<bool, Problem> {
-    if !matches!(word.text, "vlan_id" | "vlan_ethtype") {
-        return Ok(false);
-    }
-    if !tagged {
-        return Err(word
-            .problem(format!("{} of packets without a VLAN tag", Found(word.text)))
-            .help("tc wants the protocol before it, as in: protocol 802.1Q flower vlan_id 100"));
-    }
-    let new = match word.text {
-        "vlan_id" => {
-            let id = units::integer(words.expect(word, "a VLAN")?, "a VLAN", 1, 4095)? as u16;
-            Match { vlans: vec![id..=id], ..Match::default() }
-        }
-        _ => {
-            let families = protocol::read(words.expect(word, "a type")?)?;
-            Match { families: protocol::written(families), ..Match::default() }
-        }
-    };
-    *all =
-        both(all, &new).ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
-    Ok(true)
-}
-
 /// The places among fragments that flags such as `frag/nofirstfrag` leave.
 fn fragments(after: Word<'_>, words: &mut Words<'_>) -> Result<Match, Problem> {
     let flags = words.expect(after, "flags of fragments")?;
@@ -98,68 +71,206 @@ fn fragments(after: Word<'_>, words: &mut Words<'_>) -> Result<Match, Problem> {
     Ok(Match { fragments: left, ..Match::default() })
 }
 
-/// Parses one key; returns whether it is one.
-pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<bool, Problem> {
-    if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == word.text) {
-        return Err(word.problem(format!("{} of flower", Found(word.text))).help(*why).help(
-            "understood: eth_type, src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, ip_flags, vlan_id, vlan_ethtype and tcp_flags",
-        ));
+/// The keys of one filter, each of which tc reads by those before it.
+pub(super) struct Keys {
+    /// The packets that the filter sees: without a VLAN tag, or, once `vlan_ethtype` names their type, with one.
+    seen: Families,
+    tagged: bool,
+    protocol: Option<u8>,
+    /// Keys that the kernel does not look at, because none before them says what packets it is about.
+    unseen: Vec<&'static str>,
+}
+
+impl Keys {
+    pub(super) fn new(seen: Families, tagged: bool) -> Self {
+        Self { seen: if tagged { Families::ALL } else { seen }, tagged, protocol: None, unseen: Vec::new() }
     }
-    let new = match word.text {
-        "ip_proto" => {
-            let name = words.expect(word, "a protocol")?;
-            let number = name.text.strip_prefix("0x").and_then(|digits| u8::from_str_radix(digits, 16).ok());
-            let node = Node { span: name.span(), value: Value::String(name.text.into()) };
-            Match { protocols: vec![number.map_or_else(|| ip_protocol(&node), Ok)?], ..Match::default() }
-        }
-        "src_ip" => Match { sources: network(word, words)?, ..Match::default() },
-        "dst_ip" => Match { destinations: network(word, words)?, ..Match::default() },
-        "src_port" => Match { source_ports: vec![ports(word, words)?], ..Match::default() },
-        "dst_port" => Match { destination_ports: vec![ports(word, words)?], ..Match::default() },
-        "src_mac" => Match { link_sources: vec![mac(word, words)?], ..Match::default() },
-        "dst_mac" => Match { link_destinations: vec![mac(word, words)?], ..Match::default() },
-        "ip_ttl" => {
-            let text = words.expect(word, "a TTL")?;
-            let ttl: u8 = text.text.parse().map_err(|_| {
-                text.problem(format!("{} is not a TTL", Found(text.text)))
-                    .help("a number from 0 to 255, without a mask")
-            })?;
-            Match { hop_limits: vec![ttl..=ttl], ..Match::default() }
-        }
-        "ip_tos" => {
-            let text = words.expect(word, "a value of the TOS byte")?;
-            let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
-            // Decimal if possible, else hexadecimal, as in tc.
-            let digits = value.strip_prefix("0x").unwrap_or(value);
-            let value = value.parse().ok().or_else(|| u8::from_str_radix(digits, 16).ok());
-            let value = value.ok_or_else(|| {
-                text.problem(format!("{} is not a value of the TOS byte", Found(text.text)))
-                    .help("a number from 0 to 255, decimal or hexadecimal, and a mask: as in 0xb8/0xfc for the code point ef")
-            })?;
-            tos(value, mask(text, of, 8)? as u8)
-        }
-        "tcp_flags" => {
-            let text = words.expect(word, "flags of TCP")?;
-            let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
-            let (value, mask) = (mask(text, value, 12)?, mask(text, of, 12)?);
-            let flags = TcpFlags { set: (mask & value) as u8, clear: (mask & !value) as u8 };
-            if mask > 0xff && text.text.contains('/') {
-                return Err(text
-                    .problem("flags of TCP beyond the eight of its byte")
-                    .help("the bits are fin 1, syn 2, rst 4, psh 8, ack 10, urg 20, ece 40 and cwr 80"));
+
+    /// What to say about keys without effect.
+    pub(super) fn notices(&self) -> impl Iterator<Item = String> + '_ {
+        self.unseen.iter().map(|key| match *key {
+            "tcp_flags" => {
+                "`tcp_flags` has no effect without `ip_proto tcp` before it, as in the kernel".into()
             }
-            Match { tcp_flags: Some(flags), ..Match::default() }
+            key => {
+                format!("`{key}` has no effect without `protocol ip` or `protocol ipv6`, as in the kernel")
+            }
+        })
+    }
+
+    fn is_ip(&self) -> bool {
+        matches!(self.seen, Families::IPV4 | Families::IPV6)
+    }
+
+    /// Parses one key; returns whether it is one.
+    pub(super) fn read(
+        &mut self,
+        word: Word<'_>,
+        words: &mut Words<'_>,
+        all: &mut Match,
+    ) -> Result<bool, Problem> {
+        if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == word.text) {
+            return Err(word.problem(format!("{} of flower", Found(word.text))).help(*why).help(
+                "understood: src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, ip_flags, vlan_id, vlan_ethtype and tcp_flags",
+            ));
         }
-        "ip_flags" => fragments(word, words)?,
-        "eth_type" => {
-            let families = protocol::read(words.expect(word, "a type")?)?;
-            Match { families: protocol::written(families), ..Match::default() }
+        let new = match word.text {
+            "vlan_id" => {
+                self.needs_tag(word)?;
+                let id = units::integer(words.expect(word, "a VLAN")?, "a VLAN", 1, 4095)? as u16;
+                Match { vlans: vec![id..=id], ..Match::default() }
+            }
+            "vlan_ethtype" => {
+                self.needs_tag(word)?;
+                self.seen = protocol::read(words.expect(word, "a type")?)?;
+                Match { families: protocol::written(self.seen), ..Match::default() }
+            }
+            // As tc prints it.
+            "eth_type" => {
+                self.seen = protocol::read(words.expect(word, "a type")?)?;
+                Match { families: protocol::written(self.seen), ..Match::default() }
+            }
+            "ip_proto" => {
+                self.needs_ip(word)?;
+                let number = self.protocol(words.expect(word, "a protocol")?)?;
+                self.protocol = Some(number);
+                Match { protocols: vec![number], ..Match::default() }
+            }
+            "src_ip" => Match { sources: self.network(word, words)?, ..Match::default() },
+            "dst_ip" => Match { destinations: self.network(word, words)?, ..Match::default() },
+            "src_port" => Match { source_ports: vec![self.ports(word, words)?], ..Match::default() },
+            "dst_port" => Match { destination_ports: vec![self.ports(word, words)?], ..Match::default() },
+            "src_mac" => Match { link_sources: vec![mac(word, words)?], ..Match::default() },
+            "dst_mac" => Match { link_destinations: vec![mac(word, words)?], ..Match::default() },
+            "ip_ttl" => {
+                let new = hop_limit(words.expect(word, "a TTL")?)?;
+                self.seen_if(self.is_ip(), "ip_ttl", new)
+            }
+            "ip_tos" => {
+                let new = type_of_service(words.expect(word, "a value of the TOS byte")?)?;
+                self.seen_if(self.is_ip(), "ip_tos", new)
+            }
+            "tcp_flags" => {
+                let new = tcp_flags(words.expect(word, "flags of TCP")?)?;
+                self.seen_if(self.protocol == Some(6), "tcp_flags", new)
+            }
+            "ip_flags" => fragments(word, words)?,
+            _ => return Ok(false),
+        };
+        *all = both(all, &new)
+            .ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
+        Ok(true)
+    }
+
+    fn seen_if(&mut self, looked_at: bool, key: &'static str, new: Match) -> Match {
+        if looked_at {
+            return new;
         }
-        _ => return Ok(false),
-    };
-    *all =
-        both(all, &new).ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
-    Ok(true)
+        self.unseen.push(key);
+        Match::default()
+    }
+
+    fn needs_tag(&self, word: Word<'_>) -> Result<(), Problem> {
+        if self.tagged {
+            return Ok(());
+        }
+        Err(word
+            .problem(format!("{} of packets without a VLAN tag", Found(word.text)))
+            .help("tc wants the protocol before it, as in: protocol 802.1Q flower vlan_id 100"))
+    }
+
+    fn needs_ip(&self, word: Word<'_>) -> Result<(), Problem> {
+        if self.is_ip() {
+            return Ok(());
+        }
+        let problem = word.problem(format!("{} of packets that may not be IP", Found(word.text)));
+        Err(problem.help(match self.tagged {
+            true => "tc wants their type before it: vlan_ethtype ipv4, or ipv6",
+            false => "tc wants it before `flower`: protocol ip, or protocol ipv6",
+        }))
+    }
+
+    /// A protocol by name, or by a number, which tc reads as hexadecimal.
+    fn protocol(&self, name: Word<'_>) -> Result<u8, Problem> {
+        let icmp = if self.seen == Families::IPV4 { ICMP } else { ICMP_OF_IPV6 };
+        if let Some((_, number)) = NAMES.iter().chain([&icmp]).find(|(known, _)| *known == name.text) {
+            return Ok(*number);
+        }
+        let digits = name.text.strip_prefix("0x").unwrap_or(name.text);
+        u8::from_str_radix(digits, 16).map_err(|_| {
+            let mut allowed: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
+            allowed.push(icmp.0);
+            name.problem(format!("{} is not a protocol of flower", Found(name.text))).help(format!(
+                "allowed: {}, or a number in hexadecimal, such as 2f for GRE",
+                allowed.join(", ")
+            ))
+        })
+    }
+
+    /// The network that a word names; empty for all. A mask may have the form of an address.
+    fn network(&self, after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem> {
+        self.needs_ip(after)?;
+        let word = words.expect(after, "an address")?;
+        if matches!(word.text, "any" | "all" | "default" | "0/0" | "0.0.0.0/0" | "::/0") {
+            return Ok(Vec::new());
+        }
+        let dotted = word.text.split_once('/').and_then(|(address, mask)| {
+            let mask = u32::from(mask.parse::<std::net::Ipv4Addr>().ok()?);
+            (mask.leading_ones() + mask.trailing_zeros() == 32)
+                .then(|| format!("{address}/{}", mask.leading_ones()))
+        });
+        let text = dotted.unwrap_or_else(|| word.text.into());
+        let node = Node { span: word.span(), value: Value::String(text) };
+        let found = party(&node, &[])?;
+        let version = if self.seen == Families::IPV4 { "IPv4" } else { "IPv6" };
+        match &found {
+            Party::Network { ip, .. } if ip.is_ipv4() != (self.seen == Families::IPV4) => Err(word
+                .problem(format!("{} among packets of {version}", Found(word.text)))
+                .help("tc wants an address of the protocol that is named before it")),
+            _ => Ok(vec![found]),
+        }
+    }
+
+    fn ports(&self, after: Word<'_>, words: &mut Words<'_>) -> Result<RangeInclusive<u16>, Problem> {
+        if !matches!(self.protocol, Some(6 | 17 | 132)) {
+            return Err(after
+                .problem(format!("{} of packets that may have no ports", Found(after.text)))
+                .help("tc wants one of these before it: ip_proto tcp, ip_proto udp, ip_proto sctp"));
+        }
+        ports(after, words)
+    }
+}
+
+fn hop_limit(text: Word<'_>) -> Result<Match, Problem> {
+    let ttl: u8 = text.text.parse().map_err(|_| {
+        text.problem(format!("{} is not a TTL", Found(text.text)))
+            .help("a number from 0 to 255, without a mask")
+    })?;
+    Ok(Match { hop_limits: vec![ttl..=ttl], ..Match::default() })
+}
+
+fn type_of_service(text: Word<'_>) -> Result<Match, Problem> {
+    let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
+    // Decimal if possible, else hexadecimal, as in tc.
+    let digits = value.strip_prefix("0x").unwrap_or(value);
+    let value = value.parse().ok().or_else(|| u8::from_str_radix(digits, 16).ok());
+    let value = value.ok_or_else(|| {
+        text.problem(format!("{} is not a value of the TOS byte", Found(text.text)))
+            .help("a number from 0 to 255, decimal or hexadecimal, and a mask: as in 0xb8/0xfc for the code point ef")
+    })?;
+    Ok(tos(value, mask(text, of, 8)? as u8))
+}
+
+fn tcp_flags(text: Word<'_>) -> Result<Match, Problem> {
+    let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
+    let (value, mask) = (mask(text, value, 12)?, mask(text, of, 12)?);
+    let flags = TcpFlags { set: (mask & value) as u8, clear: (mask & !value) as u8 };
+    if mask > 0xff && text.text.contains('/') {
+        return Err(text
+            .problem("flags of TCP beyond the eight of its byte")
+            .help("the bits are fin 1, syn 2, rst 4, psh 8, ack 10, urg 20, ece 40 and cwr 80"));
+    }
+    Ok(Match { tcp_flags: Some(flags), ..Match::default() })
 }
 
 /// The code points and ECN values that agree with a value of the TOS byte and a mask.
@@ -169,22 +280,6 @@ pub(super) fn tos(value: u8, mask: u8) -> Match {
         ecns: having(0x03, 0, 4, mask, value),
         ..Match::default()
     }
-}
-
-/// The network that a word names; empty for all. A mask may have the form of an address.
-fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem> {
-    let word = words.expect(after, "an address")?;
-    if matches!(word.text, "any" | "all" | "default" | "0/0" | "0.0.0.0/0" | "::/0") {
-        return Ok(Vec::new());
-    }
-    let dotted = word.text.split_once('/').and_then(|(address, mask)| {
-        let mask = u32::from(mask.parse::<std::net::Ipv4Addr>().ok()?);
-        (mask.leading_ones() + mask.trailing_zeros() == 32)
-            .then(|| format!("{address}/{}", mask.leading_ones()))
-    });
-    let text = dotted.unwrap_or_else(|| word.text.into());
-    let node = Node { span: word.span(), value: Value::String(text) };
-    Ok(vec![party(&node, &[])?])
 }
 
 /// A MAC address, also with a mask.
@@ -213,86 +308,4 @@ fn ports(after: Word<'_>, words: &mut Words<'_>) -> Result<RangeInclusive<u16>, 
         return Err(wrong());
     }
     Ok(low..=high)
-}
-
-/// The condition in the syntax of `flower`; `None` if it cannot express it: lists, hosts by name, lengths.
-pub(super) fn words(all: &Match) -> Option<String> {
-    let one = |parties: &[Party]| match parties {
-        [] => Some(None),
-        [Party::Network { ip, prefix }] => Some(Some(format!("{ip}/{prefix}"))),
-        _ => None,
-    };
-    let port = |ports: &[RangeInclusive<u16>]| match ports {
-        [] => Some(None),
-        [range] if range.start() == range.end() => Some(Some(range.start().to_string())),
-        [range] => Some(Some(format!("{}-{}", range.start(), range.end()))),
-        _ => None,
-    };
-    let number = |numbers: &[u8]| match numbers {
-        [] => Some(None),
-        [one] => Some(Some(*one)),
-        _ => None,
-    };
-    let mac = |addresses: &[LinkPattern]| match addresses {
-        [] => Some(None),
-        [one] => Some(Some(link_pattern_text(one))),
-        _ => None,
-    };
-    let ttl = match &all.hop_limits[..] {
-        [] => None,
-        [one] if one.start() == one.end() => Some(one.start().to_string()),
-        _ => return None,
-    };
-    let plain = Match {
-        ports: all.ports.clone(),
-        length: all.length.clone(),
-        from: all.from.clone(),
-        // A filter of `flower` with a VLAN needs another `protocol`.
-        vlans: all.vlans.clone(),
-        ..Match::default()
-    };
-    if plain != Match::default() {
-        return None;
-    }
-    let tos = match (number(&all.dscps)?, number(&all.ecns)?) {
-        (None, None) => None,
-        (Some(point), None) => Some(format!("{:#x}/0xfc", point << 2)),
-        (None, Some(field)) => Some(format!("{field:#x}/0x3")),
-        (Some(point), Some(field)) => Some(format!("{:#x}/0xff", point << 2 | field)),
-    };
-    let family = match &all.families[..] {
-        [] => None,
-        [Families::IPV4] => Some("ipv4".to_owned()),
-        [Families::IPV6] => Some("ipv6".to_owned()),
-        _ => return None,
-    };
-    let flags = match &all.fragments[..] {
-        [] => None,
-        [Fragments::WHOLE] => Some("nofrag"),
-        [Fragments::FIRST] => Some("firstfrag"),
-        [Fragments::LATER] => Some("frag/nofirstfrag"),
-        [Fragments::FIRST, Fragments::LATER] => Some("frag"),
-        [Fragments::WHOLE, Fragments::LATER] => Some("nofirstfrag"),
-        _ => return None,
-    };
-    let parts = [
-        ("eth_type", family),
-        ("ip_flags", flags.map(str::to_owned)),
-        (
-            "ip_proto",
-            number(&all.protocols)?
-                .map(|number| protocol_name(number).map_or_else(|| number.to_string(), Into::into)),
-        ),
-        ("src_mac", mac(&all.link_sources)?),
-        ("dst_mac", mac(&all.link_destinations)?),
-        ("ip_tos", tos),
-        ("ip_ttl", ttl),
-        ("src_ip", one(&all.sources)?),
-        ("dst_ip", one(&all.destinations)?),
-        ("src_port", port(&all.source_ports)?),
-        ("dst_port", port(&all.destination_ports)?),
-        ("tcp_flags", all.tcp_flags.map(|flags| format!("{:#x}/{:#x}", flags.set, flags.set | flags.clear))),
-    ];
-    let said = parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value?)));
-    Some(said.collect::<Vec<_>>().join(" "))
 }

@@ -263,9 +263,62 @@ fn keys_of_flower() {
             "protocol ip u32 match u16 0x0800 0xFFFF at -2 match u32 0x00112233 0xFFFFFFFF at -12 match u16 0x4455 0xFFFF at -14 match u8 64 0xff at 8",
             "{ family = \"ipv4\", link-destination = \"44:55:00:11:22:33\", hop-limit = 64 }",
         ),
-        ("flower eth_type ipv6 ip_proto 0x3a", "{ protocol = \"icmpv6\", family = \"ipv6\" }"),
+        // As tc prints it.
+        ("flower eth_type ipv6 ip_proto 3a", "{ protocol = \"icmpv6\", family = \"ipv6\" }"),
+        (
+            "protocol ip flower ip_proto udp dst_port 53",
+            "{ protocol = \"udp\", destination-port = 53, family = \"ipv4\" }",
+        ),
+        // Numbers of protocols are hexadecimal, those of the TOS byte only if they are not decimal.
+        ("protocol ip flower ip_proto 11", "{ protocol = \"udp\", family = \"ipv4\" }"),
+        ("protocol ip flower ip_tos b8/fc", "{ dscp = \"ef\", family = \"ipv4\" }"),
+        ("protocol ip flower ip_tos 40", "{ dscp = \"af11\", ecn = \"not-ect\", family = \"ipv4\" }"),
+        (
+            "protocol ip flower ip_proto tcp dst_port 80-90 dst_port 85-99",
+            "{ protocol = \"tcp\", destination-port = \"85-90\", family = \"ipv4\" }",
+        ),
+        // What the kernel does not look at.
+        ("protocol ip flower ip_proto udp tcp_flags 0x2/0x2", "{ protocol = \"udp\", family = \"ipv4\" }"),
+        ("flower ip_tos 0xb8/0xfc dst_mac 2:0:0:0:0:1", "{ link-destination = \"02:00:00:00:00:01\" }"),
     ] {
         assert_eq!(condition(&filter.replace("0x50/0xfff0", "80/0xfff0")), expected, "{filter}");
+    }
+    for (filter, error, at, help) in [
+        ("flower ip_proto tcp", "`ip_proto` of packets that may not be IP", "ip_proto", "protocol ip, or"),
+        (
+            "protocol arp flower src_ip 10.0.0.1",
+            "`src_ip` of packets that may not be IP",
+            "src_ip",
+            "protocol ip, or",
+        ),
+        (
+            "protocol ip flower dst_port 80",
+            "`dst_port` of packets that may have no ports",
+            "dst_port",
+            "ip_proto tcp",
+        ),
+        (
+            "protocol ip flower dst_port 80 ip_proto tcp",
+            "`dst_port` of packets that may have no ports",
+            "dst_port",
+            "before it",
+        ),
+        (
+            "protocol ipv6 flower ip_proto icmp",
+            "`icmp` is not a protocol of flower",
+            "icmp ",
+            "icmpv6, or a number",
+        ),
+        ("protocol ip flower ip_proto gre", "`gre` is not a protocol of flower", "gre", "2f for GRE"),
+        ("protocol ip flower dst_ip fd00::1", "`fd00::1` among packets of IPv4", "fd00", "named before it"),
+        (
+            "protocol 802.1Q flower vlan_id 5 ip_proto tcp",
+            "`ip_proto` of packets that may not be IP",
+            "ip_proto",
+            "vlan_ethtype ipv4",
+        ),
+    ] {
+        refused(filter, error, at, &[help]);
     }
     assert_eq!(
         condition("protocol ip flower dst_mac 00:11:22:33:00:00/ff:ff:ff:00:00:00"),

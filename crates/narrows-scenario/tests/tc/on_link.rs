@@ -53,7 +53,7 @@ fn on_a_run_is_as_in_the_script() {
         (counted, "tc class change dev d classid 1:10 htb rate 1mbit ceil 3mbit prio 2\n"),
         (
             HTB,
-            "tc class add dev d parent 1:1 classid 1:30 htb rate 1mbit\ntc filter add dev d parent 1: prio 2 flower ip_proto udp flowid 1:30\n",
+            "tc class add dev d parent 1:1 classid 1:30 htb rate 1mbit\ntc filter add dev d parent 1: protocol ip prio 2 flower ip_proto udp flowid 1:30\n",
         ),
         (HTB, "tc filter del dev d parent 1: prio 1\n"),
         (HTB, "tc filter add dev d parent 1: u32 match ip sport 22 0xffff flowid 1:20\n"),
@@ -84,7 +84,7 @@ fn on_a_run_is_as_in_the_script() {
         (drr, "tc class change dev d classid 1:2 drr quantum 5000\ntc class change dev d classid 1:1 drr\n"),
         (
             drr,
-            "tc class add dev d parent 1: classid 1:3 drr\ntc filter add dev d parent 1: flower ip_proto tcp flowid 1:3\n",
+            "tc class add dev d parent 1: classid 1:3 drr\ntc filter add dev d parent 1: protocol ip flower ip_proto tcp flowid 1:3\n",
         ),
         (drr, "tc filter add dev d parent 1: prio 9 matchall flowid 1:2\n"),
         (drr, "tc filter del dev d parent 1: prio 1\ntc class del dev d classid 1:1\n"),
@@ -144,12 +144,12 @@ fn names_and_conditions_of_a_scenario_are_kept() {
     let shown = tree(&scenario);
     assert_eq!(
         (shown.filters[0].words.as_deref(), shown.filters[1].words.as_deref()),
-        (None, Some("ip_proto udp"))
+        (None, Some("flower ip_proto udp"))
     );
     let (voice, rest) = (&shown.classes[0].handle, &shown.classes[1].handle);
     let root = &shown.qdiscs[1].handle;
     let commands = format!(
-        "class change dev l.up classid {rest} htb rate 3mbit\nfilter add dev l.up parent {root} prio 9 flower dst_port 53 flowid {voice}"
+        "class change dev l.up classid {rest} htb rate 3mbit\nfilter add dev l.up parent {root} prio 9 u32 match ip dport 53 0xffff flowid {voice}"
     );
     let after = change(&scenario, "l.up", &commands).unwrap();
     let new = tree(&after);
@@ -160,7 +160,7 @@ fn names_and_conditions_of_a_scenario_are_kept() {
         conditions[..2],
         shown.filters.iter().map(|filter| filter.condition.as_str()).collect::<Vec<_>>()[..]
     );
-    assert_eq!(new.filters[2].words.as_deref(), Some("dst_port 53"));
+    assert_eq!(new.filters[2].words.as_deref(), Some("u32 match ip dport 53 0xffff"));
     // The rate of the link and its other way are as they were.
     let kept = |scenario: &Scenario| {
         let directions = scenario.links[0].directions();

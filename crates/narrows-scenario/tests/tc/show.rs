@@ -76,8 +76,8 @@ fn turns_show_as_in_tc() {
          tc class add dev eth0 parent 1: classid 1:2 drr\n\
          tc qdisc add dev eth0 parent 1:2 handle 2: qfq\n\
          tc class add dev eth0 parent 2: classid 2:1 qfq weight 3\n\
-         tc filter add dev eth0 parent 2: prio 1 flower ip_proto udp classid 2:1\n\
-         tc filter add dev eth0 parent 1: prio 1 flower dst_port 80 classid 1:1\n\
+         tc filter add dev eth0 parent 2: protocol ip prio 1 flower ip_proto udp classid 2:1\n\
+         tc filter add dev eth0 parent 1: protocol ipv6 prio 1 flower ip_proto tcp dst_port 80 classid 1:1\n\
          tc filter add dev eth0 parent 1: prio 2 matchall classid 1:2",
         &[],
     );
@@ -223,7 +223,7 @@ fn other_trees_show_as_in_tc() {
         &[],
     );
     assert_eq!((tree.classes.len(), tree.qdiscs[0].options.as_str()), (1, "r2q 10 default 0x0"));
-    assert_eq!(tree.filters[0].words.as_deref(), Some("eth_type ipv4 dst_port 80"));
+    assert_eq!(tree.filters[0].words.as_deref(), Some("u32 match ip dport 80 0xffff"));
     for latency in ["lat 50ms", "limit 15000b"] {
         let tree = comes_back(
             &format!(
@@ -259,7 +259,7 @@ fn classes_with_names_show_with_numbers() {
     ));
     assert_eq!(tree.qdiscs[1].options, "bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
     let filter = &tree.filters[0];
-    assert_eq!((filter.words.as_deref(), filter.class.as_str()), (Some("ip_proto udp"), "8002:1"));
+    assert_eq!((filter.words.as_deref(), filter.class.as_str()), (Some("flower ip_proto udp"), "8002:1"));
     let none = Scenario::parse(&format!("{link}scheduler = \"fq_codel\"\n"), "x").unwrap();
     assert_eq!(none.links[0].directions()[0].1.tc(0x8001), None);
 }
