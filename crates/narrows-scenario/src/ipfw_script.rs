@@ -33,6 +33,8 @@ pub struct Interfaces {
     pub client: Vec<String>,
     /// The server's interfaces.
     pub server: Vec<String>,
+    /// Interfaces that nothing between the two passes.
+    pub neither: Vec<String>,
 }
 
 impl Interfaces {
@@ -41,25 +43,26 @@ impl Interfaces {
     /// # Errors
     /// The error says what is allowed.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
-        let (name, host) = text
-            .split_once('=')
-            .ok_or_else(|| format!("`{text}` names no host: write {text}=client or {text}=server"))?;
+        let (name, host) = text.split_once('=').ok_or_else(|| {
+            format!("`{text}` names no host: write {text}=client, {text}=server or {text}=neither")
+        })?;
         if name.is_empty() || name.chars().any(char::is_whitespace) {
             return Err(format!("`{text}` names no interface: write em0={host}"));
         }
-        if self.client.iter().chain(&self.server).any(|known| known == name) {
+        if self.client.iter().chain(&self.server).chain(&self.neither).any(|known| known == name) {
             return Err(format!("the interface `{name}` is given twice"));
         }
         match host {
             "client" => self.client.push(name.into()),
             "server" => self.server.push(name.into()),
-            _ => return Err(format!("`{host}` is neither `client` nor `server`")),
+            "neither" => self.neither.push(name.into()),
+            _ => return Err(format!("found `{host}`, expected `client`, `server` or `neither`")),
         }
         Ok(())
     }
 
     fn is_empty(&self) -> bool {
-        self.client.is_empty() && self.server.is_empty()
+        self.client.is_empty() && self.server.is_empty() && self.neither.is_empty()
     }
 }
 
@@ -101,7 +104,8 @@ impl Script {
         inside.extend(interfaces.client.iter().map(String::as_str));
         let mut outside: Vec<&str> = interfaces.server.iter().map(String::as_str).collect();
         let named = Named::of(text);
-        let known = [&inside[..], &outside[..]].concat();
+        let elsewhere: Vec<&str> = interfaces.neither.iter().map(String::as_str).collect();
+        let known = [&inside[..], &outside[..], &elsewhere[..]].concat();
         let unknown =
             |known: &[&str]| named.all.iter().find(|(name, ..)| !known.iter().any(|known| fits(name, known)));
         let mut guess = None;
@@ -131,6 +135,7 @@ impl Script {
         let context = Context {
             interfaces: &inside,
             outside: &outside,
+            elsewhere: &elsewhere,
             hosts: &hosts,
             is_end: true,
             no_router: true,
@@ -148,12 +153,12 @@ impl Script {
                     format!("{name} is assumed to be the client's interface, whose address a translator uses")
                 }
                 Guess::Client => format!(
-                    "{name} is assumed to be the client's interface; --interface {name}=server makes it the server's"
+                    "{name} is assumed to be the client's interface; --interface {name}=server makes it the server's, {name}=neither that of other traffic"
                 ),
             });
         }
         if script.no_pipe_is_reached()
-            && let Some((name, span, _)) = unknown(&[&inside[..], &outside[..]].concat())
+            && let Some((name, span, _)) = unknown(&[&inside[..], &outside[..], &elsewhere[..]].concat())
         {
             let what = if script.nats.is_empty() { "pipe" } else { "pipe or translator" };
             let problem = Problem::new(format!(
@@ -161,8 +166,8 @@ impl Script {
                 Found(name)
             ))
             .at(span)
-            .help(format!("known: {}", one_of(&known)))
-            .help(format!("assign it: --interface {name}=client, or {name}=server"));
+            .help(format!("known: {}", one_of(&inside)))
+            .help(format!("assign each: --interface {name}=client, {name}=server or {name}=neither"));
             return Err(ScenarioError::new(file, text, vec![problem]));
         }
         script.check_later(text, file)?;

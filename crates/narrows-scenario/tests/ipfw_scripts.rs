@@ -206,7 +206,8 @@ fn after_sleep_any_command_takes_effect() {
 fn interfaces_in_commands_after_sleep_are_those_of_the_script() {
     let text = "pipe 1 config bw 1Mbit/s\nadd 10 deny ip from any to any via table(t)\nadd 20 pipe 1 in recv em1\nsleep 2\n\
                 table t add em1 3\nadd 30 count ip from any to any xmit em2";
-    let interfaces = Interfaces { client: vec!["em1".into()], server: vec!["em2".into()] };
+    let interfaces =
+        Interfaces { client: vec!["em1".into()], server: vec!["em2".into()], ..Interfaces::default() };
     let script = Script::at_interfaces(text, "script", &interfaces).unwrap_or_else(|error| panic!("{error}"));
     let toml = script.to_toml("net", ["client", "server"]);
     assert!(toml.contains("\"table t add em1@first 3\""), "{toml}");
@@ -392,4 +393,60 @@ fn loops_are_written_out() {
     };
     assert!(long(200).is_ok());
     assert!(long(201).is_err());
+}
+
+#[test]
+fn what_a_host_sends_to_itself_is_not_on_the_link() {
+    let shaped = "add 10 allow ip from any to any via lo0\npipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any";
+    assert!(rules(shaped)[0].contains("via none"), "{:?}", rules(shaped));
+    assert!(remarks(shaped).contains("`lo0`: what a host sends to itself"), "{}", remarks(shaped));
+    // So the only interface is the other one.
+    let guessed = format!("{}\nadd 200 pipe 1 ip from any to any in via em0", shaped.replace("lo0", "lo"));
+    assert!(remarks(&guessed).contains("em0 is assumed to be the client's"), "{}", remarks(&guessed));
+    let neither = {
+        let mut interfaces = Interfaces::default();
+        interfaces.add("em0=neither").unwrap();
+        let text =
+            "add 10 allow ip from any to any via em0\npipe 1 config\nadd 100 pipe 1 ip from any to any";
+        Script::at_interfaces(text, "script", &interfaces).unwrap_or_else(|error| panic!("{error}"))
+    };
+    assert!(neither.to_toml("net", ["client", "server"]).contains("10 allow ip from any to any via none"));
+    assert!(neither.lines.iter().all(|line| line.remarks.is_empty()), "{:?}", neither.lines);
+}
+
+#[test]
+fn what_ipfw_reads_otherwise_is_noted() {
+    let fraction = remarks("pipe 1 config bw 1.5Mbit/s");
+    assert!(fraction.contains("1.5mbit; ipfw itself reads only the whole number: 1bit/s"), "{fraction}");
+    let none = remarks("pipe 1 config bw 0.5Mbit/s");
+    assert!(none.contains("whole number: no limit"), "{none}");
+    let percent = remarks("pipe 1 config plr 5%");
+    assert!(percent.contains("ipfw itself passes over the sign"), "{percent}");
+}
+
+#[test]
+fn queues_get_what_their_scheduler_allows() {
+    let text = "pipe 1 config bw 1Mbit/s\nqueue 1 config pipe 1 weight 500\nadd queue 1 ip from any to any";
+    assert!(toml(text).contains("weight = 100"), "{}", toml(text));
+    assert!(remarks(text).contains("WF2Q+ has weights of up to 100"), "{}", remarks(text));
+    // Whatever comes first.
+    let other = format!("{text}\nsched 1 config pipe 1 type qfq");
+    assert!(toml(&other).contains("weight = 500"), "{}", toml(&other));
+    let flows = "pipe 1 config bw 1Mbit/s\nsched 1 config pipe 1 type fq_codel\n\
+                 queue 1 config sched 1 weight 50 queue 20\nadd queue 1 ip from any to any";
+    assert!(remarks(flows).contains("FQ_CODEL gives its own queues to flows"), "{}", remarks(flows));
+}
+
+#[test]
+fn words_that_ipfw_takes() {
+    let text =
+        "-q flush\nipfw flush -f\nipfw pipe flush -f\ntable tb1 add 10.0.0.7 5\ntable tb1 del 10.0.0.7";
+    assert!(script(text).tables["tb1"].is_empty());
+    let error = error("table T create type iface valtype skipto,fib\ntable T add vlan20 12000,12");
+    assert!(error.contains("several values of one entry: `12000,12`"), "{error}");
+    // The last word's quote is part of the line.
+    assert_eq!(
+        script("ipfw add 150 allow ip from any to any out xmit \"none\"").lines[0].text.matches('"').count(),
+        2
+    );
 }

@@ -17,6 +17,8 @@ pub struct Context<'a> {
     pub interfaces: &'a [&'a str],
     /// The interfaces at the rules' outside, the other end.
     pub outside: &'a [&'a str],
+    /// Interfaces that no packet of the link passes.
+    pub elsewhere: &'a [&'a str],
     /// Hosts known by name with their addresses, from a scenario.
     pub hosts: &'a [(String, Vec<IpAddr>)],
     /// Resolves any other name.
@@ -39,6 +41,7 @@ impl Default for Context<'_> {
         Self {
             interfaces: &[],
             outside: &[],
+            elsewhere: &[],
             hosts: &[],
             resolve,
             is_end: false,

@@ -14,7 +14,7 @@ use super::address::Context;
 use super::config::{self, Config, Object};
 use super::flows;
 use super::interfaces;
-use super::lexer::{Line, Word, Words};
+use super::lexer::{Line, Word, Words, full};
 use super::nat::{self, NatCommand};
 use super::numbers;
 use super::reader::{LAST, set_number, unknown};
@@ -241,15 +241,6 @@ pub(super) fn read(
     Ok(command)
 }
 
-/// Expands a verb abbreviated to at least three letters.
-fn full<'a>(word: &'a Word, known: &[&'a str]) -> &'a str {
-    let text = word.text.as_str();
-    if known.contains(&text) || text.len() < 3 {
-        return text;
-    }
-    known.iter().copied().find(|verb| verb.starts_with(text)).unwrap_or(text)
-}
-
 fn flags(words: &mut Words<'_>) -> Result<Flags, Problem> {
     let mut flags = Flags::default();
     while let Some(word) = words.peek().filter(|word| word.text.len() > 1 && word.text.starts_with('-')) {
@@ -306,7 +297,10 @@ fn about_rules(
         }),
         "zero" => Command::Zero(Rules { numbers: rule_numbers(words)?, set }),
         "resetlog" => Command::ResetLog(Rules { numbers: rule_numbers(words)?, set }),
-        "flush" => Command::Flush(set),
+        "flush" => {
+            self::flags(words)?;
+            Command::Flush(set)
+        }
         other => return Err(unknown(verb, other, "command", VERBS, REFUSED)),
     })
 }
@@ -356,7 +350,7 @@ fn object(object: Object, words: &mut Words<'_>, remarks: &mut Vec<String>) -> R
             let number = config::object_number(number, object)?;
             config::read(object, number, words, remarks).map(|config| Command::Configure(Box::new(config)))
         }
-        "flush" if numbers.is_empty() => Ok(Command::FlushObjects),
+        "flush" if numbers.is_empty() => flags(words).map(|_| Command::FlushObjects),
         name @ ("delete" | "list" | "show") => {
             while let Some(word) = words.take() {
                 numbers.push(word);

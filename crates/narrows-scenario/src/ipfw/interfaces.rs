@@ -22,6 +22,11 @@ impl Reader<'_> {
         if pattern == "any" {
             return Ok(Made::One(Test::Any));
         }
+        if is_loopback(pattern) {
+            self.remarks
+                .push(format!("{}: what a host sends to itself does not cross the link", Found(pattern)));
+            return Ok(Made::One(Test::Never));
+        }
         if pattern.parse::<IpAddr>().is_ok() {
             return Err(name
                 .problem(format!("{} names an interface by its address", Found(pattern)))
@@ -55,7 +60,8 @@ impl Reader<'_> {
                 _ => Test::Any,
             }));
         }
-        if pattern != "none" {
+        let is_elsewhere = self.context.elsewhere.iter().any(|known| fits(pattern, known));
+        if pattern != "none" && !is_elsewhere {
             let names =
                 if known.is_empty() { "none is known".into() } else { format!("known: {}", one_of(known)) };
             self.remarks.push(format!("no interface {} ({names}): it matches no packet", Found(pattern)));
@@ -64,7 +70,12 @@ impl Reader<'_> {
     }
 }
 
-/// The interfaces that the rules of a script name.
+/// Whether it is the interface by which a host talks to itself.
+fn is_loopback(name: &str) -> bool {
+    name.strip_prefix("lo").is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// The interfaces that the rules of a script name, other than those of a host to itself.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     /// Names and patterns, each with its place and line number.
@@ -78,7 +89,10 @@ pub(crate) struct Named {
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
         let is_name = |text: &str| {
-            !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
+            !matches!(text, "any" | "none")
+                && !text.starts_with("table(")
+                && text.parse::<IpAddr>().is_err()
+                && !is_loopback(text)
         };
         let mut named = Self::default();
         let lines: Vec<_> = source::commands(text).into_iter().flatten().collect();

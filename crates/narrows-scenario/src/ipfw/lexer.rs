@@ -146,6 +146,15 @@ pub(super) fn physical(raw: &str, start: usize, number: usize) -> Line {
     found
 }
 
+/// Expands a verb abbreviated to at least three letters.
+pub(super) fn full<'a>(word: &'a Word, known: &[&'a str]) -> &'a str {
+    let text = word.text.as_str();
+    if known.contains(&text) || text.len() < 3 {
+        return text;
+    }
+    known.iter().copied().find(|verb| verb.starts_with(text)).unwrap_or(text)
+}
+
 /// Adds a word: joins it to the previous one at a comma, and splits off braces.
 fn push(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
     if let Some(last) = words.last_mut()

@@ -46,7 +46,10 @@ const REFUSED: &[(&str, &str)] = &[
     (".", OTHER_FILE),
     ("source", OTHER_FILE),
     ("sh", OTHER_FILE),
-    ("natd", "narrows does not change addresses of packets"),
+    (
+        "natd",
+        "the translator of the rules themselves does the same: ipfw nat 1 config if em0, and rules of nat 1",
+    ),
     ("service", RUNS),
     ("[", RUNS),
     ("test", RUNS),

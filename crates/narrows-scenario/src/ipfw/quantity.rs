@@ -75,12 +75,25 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
         bits => Rate::from_bits_per_second(bits as u64), // at most MOST_BITS
     };
     let taken_as = match (bits, unit) {
+        _ if is_fraction(word.text) => {
+            let whole = word.text.split('.').next().unwrap_or_default();
+            let as_ipfw = match whole.trim_start_matches('0') {
+                "" => "no limit".into(),
+                bits => format!("{bits}bit/s"),
+            };
+            Some(format!("{value}; ipfw itself reads only the whole number: {as_ipfw}"))
+        }
         (0, _) => Some("no limit, as in ipfw".into()),
         (_, "" | "K" | "k" | "M" | "m" | "G" | "g") => Some(format!("{value} a second")),
         _ if bytes == 8 => Some(format!("bytes: {value} a second")),
         _ => None,
     };
     Ok(Read { value, taken_as })
+}
+
+/// Whether a number has a decimal point, at which ipfw stops to read.
+fn is_fraction(text: &str) -> bool {
+    text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('.')
 }
 
 /// A time; milliseconds without a unit.

@@ -12,7 +12,7 @@ use narrows_core::rules::{Action, Argument, FlowFields, NatConfig, Rule};
 
 use super::address::Context;
 use super::command::{self, Command, Rules};
-use super::config::{Config, Object};
+use super::config::{Config, Object, SchedulerType};
 use super::flows::{self, TableKey};
 use super::interfaces;
 use super::lexer::Line;
@@ -23,6 +23,8 @@ use super::sets::SetCommand;
 use super::source;
 use super::table::TableCommand;
 use super::words;
+use crate::dialect::number_of;
+use crate::node::Value;
 use crate::problem::{Problem, Problems, ScenarioError};
 
 /// The rules, tables, pipes, queues and schedulers that a script creates.
@@ -132,6 +134,7 @@ impl Script {
         if problems.is_empty() {
             problems.extend(script.missing(&places));
             script.tell_of_unused_schedulers(&places);
+            script.bound_queues(&places);
         }
         if problems.is_empty() { Ok(script) } else { Err(problems.into_error(file, text)) }
     }
@@ -148,7 +151,7 @@ impl Script {
         places.note(line, &command, self.lines.len());
         let command =
             self.apply_noting(command, Some(line), &mut remarks).map_err(|problem| problem.at(&line.span))?;
-        let written = text.get(line.span.clone()).unwrap_or_default();
+        let written = text.get(whole(text, &line.span)).unwrap_or_default();
         let words: Vec<&str> = written.split_whitespace().filter(|word| *word != "\\").collect();
         self.lines.push(ExplainedLine {
             number: line.number,
@@ -376,6 +379,48 @@ impl Script {
         [Object::Pipe, Object::Scheduler].iter().any(|object| self.objects.contains_key(&(*object, number)))
     }
 
+    /// Gives queues what their schedulers allow them, with a remark to the line of each that asks for more.
+    fn bound_queues(&mut self, places: &Places) {
+        /// Of WF2Q+, the scheduler of a pipe without another (dn_sched_wf2q.c).
+        const MOST_WEIGHT: u32 = 100;
+        let kinds: BTreeMap<u32, &SchedulerType> = self
+            .objects
+            .iter()
+            .filter(|((object, _), _)| *object == Object::Scheduler)
+            .filter_map(|((_, number), config)| Some((*number, config.scheduler()?.0)))
+            .collect();
+        for (&(object, number), config) in &mut self.objects {
+            if object != Object::Queue {
+                continue;
+            }
+            let kind = config.parent().and_then(|parent| kinds.get(&parent).copied());
+            let weight = number_of(&config.keys, "weight").unwrap_or(1);
+            let remark = match kind {
+                Some(kind) if kind.manages() => {
+                    let has_own = ["weight", "priority", "longest", "bound", "queue"]
+                        .iter()
+                        .any(|key| config.says(key));
+                    (has_own || config.mask.is_some()).then(|| {
+                        format!(
+                            "{} gives its own queues to flows: weights, masks, lengths and AQM of this queue have no effect, as in ipfw",
+                            kind.printed
+                        )
+                    })
+                }
+                None | Some(SchedulerType { name: "wf2q+", .. }) if weight > MOST_WEIGHT => {
+                    config.keys.remove("weight");
+                    config.keys.put("weight", Value::Integer(MOST_WEIGHT.to_string()));
+                    Some(format!("WF2Q+ has weights of up to {MOST_WEIGHT}, which it gets, as in ipfw"))
+                }
+                _ => None,
+            };
+            let line = places.configured.get(&number).and_then(|at| self.lines.get_mut(*at));
+            if let (Some(line), Some(remark)) = (line, remark) {
+                line.remarks.push(remark);
+            }
+        }
+    }
+
     /// Adds a remark to each line with a scheduler that no queue uses.
     fn tell_of_unused_schedulers(&mut self, places: &Places) {
         let used: BTreeSet<u32> = self.objects.values().filter_map(Config::parent).collect();
@@ -473,6 +518,15 @@ impl Script {
     }
 }
 
+/// The line with the quote that closes its last word.
+fn whole(text: &str, span: &Range<usize>) -> Range<usize> {
+    let Some((line, next)) = text.get(span.clone()).zip(text[span.end..].chars().next()) else {
+        return span.clone();
+    };
+    let closes = matches!(next, '"' | '\'') && line.matches(next).count() % 2 == 1;
+    span.start..span.end + usize::from(closes)
+}
+
 /// The name of the dynamic rules, if all rules that create or check some use the same.
 fn only_name_of_states(commands: &[Result<Line, Problem>]) -> Option<&str> {
     let words = commands.iter().flatten().flat_map(|line| {
@@ -504,6 +558,8 @@ struct Places {
     schedulers: BTreeMap<u32, Range<usize>>,
     /// Positions of the last lines that give a scheduler its type.
     typed: BTreeMap<u32, usize>,
+    /// Positions of the last lines that configure queues.
+    configured: BTreeMap<u32, usize>,
 }
 
 impl Places {
@@ -512,6 +568,11 @@ impl Places {
             && config.says("scheduler")
         {
             self.typed.insert(config.number, at);
+        }
+        if let Command::Configure(config) = command
+            && config.object == Object::Queue
+        {
+            self.configured.insert(config.number, at);
         }
         match command {
             Command::Add(Rule { action: Action::Nat(Argument::Number(number)), .. }) => {

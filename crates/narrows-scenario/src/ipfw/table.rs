@@ -6,11 +6,11 @@ use narrows_core::rules::FlowFields;
 
 use super::address::{self, Context};
 use super::flows::{self, TableKey};
-use super::lexer::{Word, Words};
+use super::lexer::{Word, Words, full};
 use super::network;
 use super::numbers;
 use super::reader::unknown;
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 
 /// A command for one table or for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,8 @@ pub(super) fn read(
     context: &Context<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<TableCommand, Problem> {
-    const KNOWN: &[&str] = &["add", "delete", "list", "flush", "create", "destroy", "info", "swap"];
+    const KNOWN: &[&str] =
+        &["add", "delete", "list", "show", "flush", "create", "destroy", "info", "detail", "swap"];
     let name = words.expect("the number or the name of a table")?;
     let table = match name.text.as_str() {
         "all" => None,
@@ -69,7 +70,7 @@ pub(super) fn read(
         "atomic" => words.expect("`add`")?,
         _ => verb,
     };
-    Ok(match verb.text.as_str() {
+    Ok(match full(verb, KNOWN) {
         "add" => {
             let table = one(table)?;
             let mut entries = vec![entry(&table, words, context, remarks)?];
@@ -175,6 +176,13 @@ fn entry(
             || context.interface_tables.iter().any(|one| one == table) && !starts_as_value
     };
     let value = match words.peek() {
+        Some(word) if is_several_values(word) => {
+            let one = word.part(word.text.split(',').next().unwrap_or_default());
+            return Err(word.problem(format!("several values of one entry: {}", Found(&word.text))).help(format!(
+                "an entry has one value here, which `tablearg` is in every rule: write {}, and make another table for the others",
+                one.text
+            )));
+        }
         // The next word is a value, unless it is another key.
         Some(word) if !word.text.contains(['/', ':', ',']) && !is_name(word) => {
             words.take();
@@ -183,6 +191,12 @@ fn entry(
         _ => 0,
     };
     Ok((key, value))
+}
+
+/// Whether it is the values of a table with several, such as `12000,5`.
+fn is_several_values(word: &Word) -> bool {
+    word.text.contains(',')
+        && word.text.split(',').all(|one| !one.is_empty() && one.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Parses a number, or an IPv4 address as a number.

@@ -335,7 +335,10 @@ fn loss(word: Word<'_>) -> Result<Read<Value>, Problem> {
     };
     let mut table = Table::default();
     table.put("ingress", model);
-    Ok(Read::plain(Value::Table(table)))
+    let taken_as = (word.text.contains('%')).then(|| {
+        format!("{}; ipfw itself passes over the sign, and takes 1 and more for all packets", word.text)
+    });
+    Ok(Read { value: Value::Table(table), taken_as })
 }
 
 /// The Gilbert-Elliott model from `p`, `r`, `loss-bad` and `loss-good`.
