@@ -342,7 +342,7 @@ NARROWS_PART int narrows_red_judges(narrows_u32 direction, narrows_u32 class, na
 		s->count = 0;
 		return 0;
 	}
-	if (p->in_bytes && base < NARROWS_ONE)
+	if (p->in_bytes && base < NARROWS_ONE && p->longest)
 		base = narrows_multiply(base, narrows_divide(narrows_of_whole(d->headers.length), p->longest));
 	left = narrows_subtract(NARROWS_ONE, narrows_multiply(narrows_of_whole(s->count), base));
 	if (narrows_is_below(base, left) && narrows_uniform(bits) >= narrows_divide(base, left)) {

@@ -20,7 +20,7 @@
 //!
 //! `count` is the number of packets accepted since the last drop. With `gentle`, p_b continues from `probability` at
 //! `max` to 1 at twice `max`. With thresholds in bytes, p_b is multiplied by the packet's length divided by the
-//! longest packet's length.
+//! longest packet's length, unless `by_length` is off, as in Linux.
 //!
 //! Differences from the sources:
 //! - The paper's listing (figure 2) sets `count` to 0 at a drop and adds 1 before it computes p_a. So the packet
@@ -86,8 +86,11 @@ pub struct RedConfig {
     /// Length of the packet whose transmission time is the unit of idle time. At least 1 byte. Default: 512 bytes, as
     /// in Dummynet.
     pub typical_packet: Bytes,
-    /// With thresholds in bytes: length of the packet that is dropped with the full probability. At least 1 byte.
-    /// Default: 1500 bytes.
+    /// With thresholds in bytes: shorter packets are dropped less often, in proportion to their length (not in Linux).
+    /// Default: true.
+    pub by_length: bool,
+    /// With `by_length`: length of the packet that is dropped with the full probability. At least 1 byte. Default: 1500
+    /// bytes.
     pub longest_packet: Bytes,
 }
 
@@ -123,6 +126,7 @@ impl Default for RedConfig {
             restart: false,
             adaptive: false,
             typical_packet: Bytes::new(512),
+            by_length: true,
             longest_packet: Bytes::new(1500),
         }
     }
@@ -290,7 +294,9 @@ impl Red {
             self.count = 0;
             return false;
         }
-        if let (Thresholds::Bytes { .. }, true) = (self.config.thresholds, base < 1.0) {
+        if let (Thresholds::Bytes { .. }, true, true) =
+            (self.config.thresholds, self.config.by_length, base < 1.0)
+        {
             base *= f64::from(length) / self.config.longest_packet.get().max(1) as f64;
         }
         // The drop is certain at 1 and above, and when the packet's turn has passed because the probability rose.

@@ -104,6 +104,7 @@ impl Policy {
             restart,
             adaptive,
             typical_packet: _,
+            by_length,
             longest_packet,
         } = config;
         if adaptive {
@@ -123,7 +124,8 @@ impl Policy {
                 probability.as_f64().to_bits(),
                 weight.to_bits(),
                 config.halvings().to_bits(),
-                double(longest_packet.get().max(1)),
+                // Zero: whatever the length.
+                if by_length { double(longest_packet.get().max(1)) } else { 0 },
                 config.typical_bits(overhead),
                 pair(gentle.into(), in_bytes.into()),
                 pair(restart.into(), harddrop.into()),

@@ -582,7 +582,8 @@ impl<'p> Runner<'_, 'p> {
         if ["|", "&&", ";", "\n"].iter().any(|joint| text.contains(joint)) {
             return None;
         }
-        let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "sudo").collect();
+        let words: Vec<&str> =
+            text.split_whitespace().filter(|word| !matches!(*word, "sudo" | "doas")).collect();
         let name = words.first()?.rsplit('/').next()?;
         let shows = words.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
         match (name, words.get(1).copied()) {

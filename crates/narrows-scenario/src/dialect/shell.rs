@@ -174,7 +174,7 @@ impl<'a> Document<'a> {
 
 /// Whether a command executes lines that it reads: `tc -batch -`.
 fn is_batch(command: &str) -> bool {
-    let mut words = command.split_whitespace().skip_while(|word| *word == "sudo");
+    let mut words = command.split_whitespace().skip_while(|word| matches!(*word, "sudo" | "doas"));
     let is_tc = words.next().is_some_and(|word| word == "tc" || word.ends_with("/tc"));
     is_tc && words.take_while(|word| word.starts_with('-')).any(is_batch_flag)
 }

@@ -289,6 +289,12 @@ impl Variables {
                 None => Ok((end, self.output(inside, depth)?.ok_or_else(|| not_run(&text[..end]))?)),
             };
         }
+        // Bash's former way to calculate.
+        if let Some(inside) = bare.strip_prefix('[') {
+            let Some(length) = inside.find(']') else { return Err(Problem::new("`$[` without `]`")) };
+            let value = arithmetic::value(&inside[..length], &|name| self.named(name, None, depth))?;
+            return Ok((length + "$[]".len(), value.to_string()));
+        }
         if let Some(command) = text.strip_prefix('`') {
             let end = command.find('`').unwrap_or(command.len());
             let output = self.output(&command[..end], depth)?;
@@ -509,6 +515,7 @@ mod tests {
             ("A=${1:-eth0}\nx $A", &["x", "eth0"]),
             ("A=3\nx 1:$((A * 2 + 1)) $(( 1 + 1 ))", &["x", "1:7", "2"]),
             ("A=$((1 + 2))\nx $A", &["x", "3"]),
+            ("A=30\nx $[9*$A/10]kbit", &["x", "27kbit"]),
             ("x $(seq 2 4) `seq 2`", &["x", "2", "3", "4", "1", "2"]),
             ("A=2\nx `expr $A \\* 3` $(echo a \"b\")", &["x", "6", "a", "b"]),
             ("A='b c'\nx d\"$A\"e 1:\"2\" 'f'g \\$A", &["x", "db ce", "1:2", "fg", "$A"]),

@@ -171,7 +171,7 @@ pub(super) fn read(
     remarks: &mut Vec<String>,
 ) -> Result<Command, Problem> {
     let mut words = Words::new(&line.words);
-    while words.take_if(&["sudo", "exec"]).is_some() {
+    while words.take_if(&["sudo", "doas", "exec"]).is_some() {
         while words.peek().is_some_and(|word| word.text.starts_with('-')) {
             words.take();
         }

@@ -69,7 +69,7 @@ pub(crate) fn skip_prompt(words: &mut Words<'_>) {
         if words.take_if("#") || words.take_if("$") {
             continue;
         }
-        if !words.take_if("sudo") {
+        if !words.take_if("sudo") && !words.take_if("doas") {
             return;
         }
         while let Some(flag) = words.peek().filter(|word| word.text.starts_with('-')) {

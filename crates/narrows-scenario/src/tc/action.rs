@@ -132,6 +132,21 @@ fn is_action(word: &str) -> bool {
     WITHOUT_ACTION.contains(&word) || OTHERS.iter().any(|(name, _)| *name == word)
 }
 
+/// The priority that `skbedit priority` gives packets: a class, `1:10`, or a number, `6`, in hexadecimal as all of tc's handles.
+/// The number 0 is another with the same index into a map of 16: zero says that packets keep the priority that they have.
+fn priority(word: Word<'_>) -> Result<u32, Problem> {
+    const ZERO: u32 = 16;
+    let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
+    let value = match u32::from_str_radix(digits, 16) {
+        Ok(number) => number,
+        Err(_) => {
+            let Handle { major, minor } = Handle::read(word)?;
+            u32::from(major) << 16 | u32::from(minor)
+        }
+    };
+    Ok(if value == 0 { ZERO } else { value })
+}
+
 /// What is surprising about `skbedit priority` at a discipline other than CAKE.
 pub(super) const PRIORITY_COMES_LATE: &str = "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact.";
 
@@ -289,8 +304,7 @@ impl Actions {
                     words.take();
                     let value = words.expect(word, "a value")?;
                     if word.text == "priority" {
-                        let Handle { major, minor } = Handle::read(value)?;
-                        self.priority = Some(u32::from(major) << 16 | u32::from(minor));
+                        self.priority = Some(priority(value)?);
                         self.notices.push(PRIORITY_COMES_LATE.into());
                     }
                 }

@@ -3,7 +3,7 @@
 
 use narrows_core::{Bytes, Rate};
 
-use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, whole};
+use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, time_of, whole};
 use super::verdict::{Control, Verdict};
 use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
@@ -57,6 +57,45 @@ pub(super) fn overhead(keys: &Table, base: &str) -> Value {
         parts.put("cells", text("atm"));
     }
     Value::Table(parts)
+}
+
+/// What a frame of this length counts at the rates of a bucket.
+fn counted(keys: &Table, frame: Bytes) -> Bytes {
+    let extra: i64 = number_of(keys, OVERHEAD).unwrap_or(0);
+    let bytes = frame.get().saturating_add_signed(extra);
+    match text_of(keys, LINK_LAYER).as_str() {
+        "atm" => Bytes::new(bytes.div_ceil(CELL) * 53),
+        _ => Bytes::new(bytes),
+    }
+}
+
+/// The bytes of a packet that a cell of ATM carries.
+const CELL: u64 = 48;
+
+/// The keys of a bucket as a scheduler. The overhead belongs to the link, so its packets count with it; in the kernel, the
+/// bucket does, too: `burst 1500 overhead 44` holds a frame of 1500 bytes, and the limit is in bytes of frames.
+pub(super) fn scheduler(bucket: &Table) -> Table {
+    let mut keys = bucket.clone();
+    [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
+    if overhead(bucket, "frame") == text("frame") {
+        return keys;
+    }
+    for key in ["burst", "mtu"] {
+        if let Some(size) = size_of(bucket, key) {
+            keys.set(key, Node::new(text(counted(bucket, size))));
+        }
+    }
+    if let Some(latency) = time_of(bucket, "latency") {
+        let within = |rate: &str, holds: &str| {
+            let bytes = rate_of(bucket, rate)?.bits_per_second() as u128 * u128::from(latency.nanos())
+                / 8_000_000_000;
+            Some(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(size_of(bucket, holds)?.get()))
+        };
+        let bound = within("rate", "burst").into_iter().chain(within("peakrate", "mtu")).min();
+        keys.remove("latency");
+        bound.into_iter().for_each(|bound| keys.put("bound", text(Bytes::new(bound))));
+    }
+    keys
 }
 
 pub(super) const TBF: Options = Options(&[
@@ -158,8 +197,15 @@ const MTU: Bytes = Bytes::new(1500);
 pub(super) fn dropped(bucket: &Table) -> Option<String> {
     let peak = bucket.get("peakrate").and_then(|_| size_of(bucket, "mtu"));
     let holds = size_of(bucket, "burst")?.min(peak.unwrap_or(Bytes::new(u64::MAX)));
-    (holds < FRAME).then(|| {
-        format!("Frames of more than {holds} are dropped, as in the kernel: they never fit into the bucket.")
+    // Cells that are begun are paid for.
+    let cells = (counted(bucket, holds).get() / 53 * CELL)
+        .saturating_add_signed(-number_of(bucket, OVERHEAD).unwrap_or(0));
+    let fits = if text_of(bucket, LINK_LAYER) == "atm" { Bytes::new(cells) } else { holds };
+    (holds < FRAME).then(|| match fits == holds {
+        true => format!("Frames of more than {holds} are dropped, as in the kernel: they never fit into the bucket."),
+        false => format!(
+            "Frames of more than {fits} are dropped, as they never fit into the bucket; the kernel drops those of more than {holds}, though they take no more cells."
+        ),
     })
 }
 

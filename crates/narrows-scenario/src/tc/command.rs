@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use narrows_core::classify::Families;
 
+use super::action::PRIORITY_COMES_LATE;
 use super::filter::{self, Filter, Head, Name};
 use super::stab::Stab;
 use super::verdict::chain_number;
@@ -366,8 +367,11 @@ impl Command {
                     while words.take().is_some() {}
                     return Ok(());
                 }
-                *filter =
-                    Some(Box::new(filter::read(object, words, head, self.parent == Some(Parent::Ingress))?));
+                let mut read = filter::read(object, words, head, self.parent == Some(Parent::Ingress))?;
+                if self.parent == Some(Parent::Egress) {
+                    read.notices.retain(|notice| notice != PRIORITY_COMES_LATE);
+                }
+                *filter = Some(Box::new(read));
             }
         }
         Ok(())

@@ -78,7 +78,10 @@ pub(super) fn command(command: &Command) -> Vec<String> {
             words
         }
         Body::Filter { filter: Some(filter), .. } => {
-            [of_filter(filter, &place)].into_iter().chain(filter.notices.iter().cloned()).collect()
+            // A hook has no classes.
+            let is_hook = matches!(command.parent, Some(Parent::Ingress | Parent::Egress));
+            let own = Filter { class: filter.class.filter(|_| !is_hook), ..(**filter).clone() };
+            [of_filter(&own, &place)].into_iter().chain(filter.notices.iter().cloned()).collect()
         }
         Body::Filter { filter: None, .. } => Vec::new(),
     }

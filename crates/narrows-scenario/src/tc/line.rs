@@ -140,6 +140,9 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
+        if let Some(mtu) = mtu(&words)? {
+            return Ok(Some(Line::Other(Passed { span, words: mtu })));
+        }
         return match passed_over(&mut words) {
             Some(why) => {
                 let words = format!("Not a command of tc: ignored. {why}");
@@ -157,6 +160,26 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         None => command,
     };
     Ok(Some(Line::Tc(Box::new(command))))
+}
+
+/// What to say of a command that gives a device the MTU of a link without one; an error for another MTU.
+fn mtu(words: &Words<'_>) -> Result<Option<String>, Problem> {
+    let mut ahead = words.clone();
+    let name = ahead.take().and_then(|word| word.text.rsplit('/').next());
+    if !matches!(name, Some("ip" | "ifconfig")) {
+        return Ok(None);
+    }
+    while let Some(word) = ahead.take() {
+        let Some(bytes) = ahead.peek().filter(|_| word.text == "mtu") else { continue };
+        if bytes.text == "1500" {
+            return Ok(Some("Not a command of tc: ignored. Devices have this MTU.".into()));
+        }
+        return Err(word.problem(format!("an MTU of {} for a device", Found(bytes.text))).help(format!(
+            "it is a setting of the link: `mtu = {}` in a scenario, and without this line in the script",
+            bytes.text
+        )));
+    }
+    Ok(None)
 }
 
 /// The device that `ip link set dev X up` or `ifconfig X down` takes up or down, if it does nothing else.

@@ -7,6 +7,7 @@ use super::bands::Bands;
 use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
+use super::netfilter::Marked;
 use super::tree::Tree;
 use super::u32::{Divisors, NODE, U32, Ways, check_table};
 use super::verdict::{To, Verdict};
@@ -65,6 +66,14 @@ impl Rules {
         let mut turned = std::mem::take(&mut rules.rules);
         turned.reverse();
         let mut collected = Collected::new(tree);
+        let origin = (root.handle, &root.span);
+        if let Some(bands) = root.kind.bands() {
+            let by_number: Vec<_> =
+                tree.classified.iter().map(|one| by_number(one, root.handle, &bands)).collect();
+            if by_number.iter().any(|(_, to)| to.is_some()) {
+                collected.first_of(by_number, origin, 0, &mut turned)?;
+            }
+        }
         collected.at((root.handle, 0), None, 0, &mut turned)?;
         let is_cake = tree.is_cake(root.handle);
         let classified = tree.classified.iter().map(|classified| {
@@ -87,8 +96,10 @@ impl Rules {
             .put_at(&placed.span)
             .help("a packet gets both in the kernel: let filters choose tins, too, by `skbedit priority`"));
         }
-        let origin = (root.handle, &root.span);
-        collected.first_of(classified.collect(), origin, 0, &mut turned)?;
+        let classified: Vec<_> = classified.collect();
+        if classified.iter().any(|(_, to)| to.is_some()) {
+            collected.first_of(classified, origin, 0, &mut turned)?;
+        }
         let marked = marked.into_iter().map(|(matches, to)| (Some(matches), to));
         collected.first_of(marked.collect(), origin, 0, &mut turned)?;
         rules.rules = first;
@@ -323,6 +334,17 @@ impl<'a> Collected<'a> {
         }
         Ok(())
     }
+}
+
+/// The band that the kernel gives packets by their priority where no filter decides: that of their number in the map or, if
+/// it is a class of another discipline, of number 0. Nothing for those with the priority of their TOS byte, and for those
+/// with a class of this discipline.
+fn by_number(classified: &Marked, handle: Handle, bands: &Bands) -> (Option<Option<Match>>, Option<To>) {
+    let (major, number) = ((classified.value >> 16) as u16, (classified.value & 0xf) as usize);
+    let number = if major == 0 { number } else { 0 };
+    let band = Handle { minor: u16::from(bands.map[number]) + 1, ..handle };
+    let is_by_number = classified.value != 0 && major != handle.major;
+    (Some(classified.matches.clone()), is_by_number.then_some(To::Class(band)))
 }
 
 /// Where a filter sends the packets that it matches; `None` if later filters are tried.

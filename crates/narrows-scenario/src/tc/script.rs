@@ -175,7 +175,8 @@ impl Script {
     pub fn is_meant(text: &str) -> bool {
         shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
             let mut words = text[piece.span].split_whitespace();
-            let first = words.find(|word| !matches!(*word, "#" | "$" | "sudo" | "do" | "then" | "else"));
+            let first =
+                words.find(|word| !matches!(*word, "#" | "$" | "sudo" | "doas" | "do" | "then" | "else"));
             first.is_some_and(|word| word.ends_with("tc") || matches!(word, "qdisc" | "class" | "filter"))
         })
     }

@@ -174,6 +174,10 @@ impl Tree {
             }
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
+                    if self.classified.iter().any(|one| one.value != 0) {
+                        return Err(Problem::new("priorities of packets before `pfifo_fast`")
+                            .help("write `prio`, which has the same bands"));
+                    }
                     keys.put("queue", text(self.usual_limit()));
                 }
                 if let Some(value) = self.managed(qdisc, managed)? {
@@ -271,7 +275,7 @@ impl Tree {
     ) -> Result<Value, Problem> {
         let mut table = of_type("tbf");
         let Some(child) = child else {
-            add(&bucket_keys(keys), &mut table);
+            add(&bucket::scheduler(keys), &mut table);
             return Ok(Value::Table(table));
         };
         add(&without_limit(keys), &mut table);
@@ -550,7 +554,7 @@ impl Tree {
         }
         match class.kind.of {
             class::Of::Hfsc => add(&hfsc::as_written(keys), table),
-            _ => add(&bucket_keys(keys), table),
+            _ => add(&bucket::scheduler(keys), table),
         }
         match (rate, &qdisc.kind) {
             (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))
@@ -615,14 +619,7 @@ fn of_type(name: &str) -> Table {
 fn without_limit(bucket: &Table) -> Table {
     let mut keys = bucket.clone();
     ["bound", "latency"].iter().for_each(|key| keys.remove(key));
-    bucket_keys(&keys)
-}
-
-/// The keys of a bucket as a scheduler; the overhead belongs to the link.
-fn bucket_keys(bucket: &Table) -> Table {
-    let mut keys = bucket.clone();
-    [bucket::OVERHEAD, bucket::LINK_LAYER].iter().for_each(|key| keys.remove(key));
-    keys
+    bucket::scheduler(&keys)
 }
 
 fn no_limit(bucket: &Table, inside: Handle) -> String {

@@ -350,6 +350,10 @@ impl Tree {
                 Ok(class)
             }
             kind if kind.has_classes() => Err(self.no_class(class)),
+            kind if kind.name() == "red" => Err(Problem::new("a discipline inside `red`")
+                .also(&qdisc.span, "put there")
+                .help("what waits inside is the queue that `red` measures in the kernel, also while netem delays it")
+                .help("put it the other way round: netem first, and `red` inside it")),
             _ => Err(Problem::new(format!("the discipline {} has no classes", class.qdisc()))
                 .also(&qdisc.span, "put there")),
         }

@@ -73,6 +73,16 @@ pub(super) struct Id {
 
 impl Id {
     pub(super) fn read(word: Word<'_>) -> Result<Self, Problem> {
+        // All of it as one number, as the kernel has it.
+        if let Some(number) =
+            word.text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok())
+        {
+            return Ok(Self {
+                table: (number >> 20) as u16,
+                bucket: (number >> 12) as u8,
+                node: number as u16 & 0xfff,
+            });
+        }
         let mut parts = word.text.split(':');
         let mut number = |most: u16| match parts.next().unwrap_or_default() {
             "" => Some(0),

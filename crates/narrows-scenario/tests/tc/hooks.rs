@@ -13,7 +13,7 @@ fn ingress(filters: &str) -> Vec<String> {
 }
 
 /// All remarks and explanations of a script.
-fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     let script = Script::parse(text, "x.sh").unwrap();
     let devices = script.devices(false).unwrap();
     let notes = devices.iter().flat_map(|device| device.egress.notes.iter().chain(&device.ingress.notes));
@@ -141,10 +141,12 @@ fn priorities_at_clsact_choose_classes() {
         all.contains("match = { destination-port = 7001, family = \"ipv4\" } }, { name = \"1:20\""),
         "{all}"
     );
+    assert!(!said(&text).contains("before its filters"), "{}", said(&text));
     // At the discipline itself it comes too late.
     let late = keys(&text.replace("egress protocol", "parent 1: protocol")).remove(2);
     assert!(!late.contains("7001"), "{late}");
-    assert!(said(&text).contains("before its filters"), "{}", said(&text));
+    let at_discipline = said(&text.replace("egress protocol", "parent 1: protocol"));
+    assert!(at_discipline.contains("before its filters"), "{at_discipline}");
     let inside = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
         tc filter add dev eth0 parent 1: protocol ip matchall action skbedit priority 2:1\n";
     fails(
@@ -152,6 +154,45 @@ fn priorities_at_clsact_choose_classes() {
         "`skbedit priority` before disciplines that look at the priority",
         "tc filter",
         &["flowid 1:10"],
+    );
+}
+
+/// `prio_classify` looks the number of a priority up in the map, after its filters.
+#[test]
+fn numbers_of_priorities_choose_bands() {
+    let prio = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 clsact\n";
+    let filter = |number: &str| {
+        format!(
+            "tc filter add dev eth0 egress protocol ip flower ip_proto tcp dst_port 6001 action skbedit priority {number}\n"
+        )
+    };
+    let first = |text: &str| {
+        let all = keys(text).remove(2);
+        let rules = all.split_once("filters = [").unwrap_or_else(|| panic!("{all}")).1;
+        rules.split_once(", class = ").unwrap().1[..5].to_owned()
+    };
+    // The map is 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1; a class of another discipline has the band of 0.
+    for (number, class) in
+        [("6", "1:1"), ("0x2", "1:3"), ("0:2", "1:3"), ("3", "1:3"), ("7", "1:1"), ("12", "1:3")]
+    {
+        assert_eq!(first(&format!("{prio}{}", filter(number))), format!("\"{class}\""), "{number}");
+    }
+    for number in ["0", "8", "5:1"] {
+        let all = keys(&format!("{prio}{}", filter(number))).remove(2);
+        assert!(all.contains("{ match = { protocol = \"tcp\", destination-port = 6001, family = \"ipv4\" }, class = \"1:2\" }"), "{all}");
+    }
+    let by_iptables = "tc qdisc add dev eth0 root handle 1: prio\n\
+        iptables -t mangle -A POSTROUTING -p tcp --dport 22 -j CLASSIFY --set-class 0:6\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.1 flowid 1:3\n";
+    let all = keys(by_iptables).remove(2);
+    let at = |what: &str| all.find(what).unwrap_or_else(|| panic!("{what} in {all}"));
+    assert!(at("destination = \"10.0.0.1\" }, class = \"1:3\"") < at("destination-port = 22"), "{all}");
+    assert!(at("destination-port = 22, family = \"ipv4\" }, class = \"1:1\"") < at("dscp ="), "{all}");
+    fails(
+        &by_iptables.replace("handle 1: prio", "handle 1: pfifo_fast").replace("tc filter", "# tc filter"),
+        "priorities of packets before `pfifo_fast`",
+        "tc qdisc",
+        &["write `prio`"],
     );
 }
 

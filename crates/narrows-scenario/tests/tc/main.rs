@@ -609,8 +609,13 @@ fn devices_in_network_namespaces() {
     let named = Script::parse(text, "x.sh").unwrap();
     assert_eq!(named.changed_devices(), ["a/eth0", "b/eth0"]);
     fails("ip netns exec a reboot\n", "`ip` is not a command of tc", "ip", &["narrows tc commands SCRIPT"]);
-    fails("ip link set dev eth0 mtu 900\n", "`ip` is not a command of tc", "ip", &[]);
-    fails("ifconfig eth0 down mtu 900\n", "`ifconfig` is not a command of tc", "ifconfig", &[]);
+    fails(
+        "ip link set dev eth0 mtu 900\n",
+        "an MTU of `900` for a device",
+        "mtu",
+        &["`mtu = 900` in a scenario"],
+    );
+    fails("ifconfig eth0 down mtu 900\n", "an MTU of `900` for a device", "mtu", &[]);
     let limit = "tc qdisc add dev eth0 root pfifo limit 1\n";
     let again = format!(
         "ip link set dev eth0 down\nifconfig ifb0 down\n{limit}ip link set eth0 up\nip li set ifb0 up\n"
@@ -890,6 +895,26 @@ fn a_small_bucket_and_a_low_ceiling_are_as_in_the_kernel() {
         format!("{explained:?}").contains("Up to 1mbit: `ceil` is below the rate of 2mbit"),
         "{explained:?}"
     );
+}
+
+/// In the kernel a bucket holds what a frame of its size counts at the rate: `tc qdisc show` of Linux 6.18 prints these bursts.
+#[test]
+fn buckets_count_the_overhead() {
+    let of = |options: &str| {
+        let text = format!("tc qdisc add dev eth0 root tbf limit 20000 rate 1mbit {options}\n");
+        (keys(&text).join(" "), hooks::said(&text))
+    };
+    let (keys, said) = of("burst 1540 overhead 44");
+    assert!(keys.contains("burst = \"1584 bytes\"") && !said.contains("dropped"), "{keys} {said}");
+    let (keys, said) = of("burst 1500 linklayer atm");
+    assert!(keys.contains("burst = \"1696 bytes\""), "{keys}");
+    // As many cells as 1500 bytes take.
+    assert!(
+        said.contains("Frames of more than 1536 bytes") && said.contains("more than 1500 bytes"),
+        "{said}"
+    );
+    let text = "tc qdisc add dev eth0 root tbf rate 8mbit burst 2000 latency 10ms overhead 44\n";
+    assert!(self::keys(text).join(" ").contains("bound = \"12000 bytes\""), "{:?}", self::keys(text));
 }
 
 /// A link has one transmit queue: what `mq` has in its first class is its discipline.

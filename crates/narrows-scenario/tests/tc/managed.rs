@@ -10,7 +10,7 @@ fn red_averages_as_tc_has_it() {
     };
     let all = of("burst 25 probability 0.3");
     let queue = all.iter().find(|key| key.starts_with("link.up.queue")).unwrap();
-    for part in ["weight = 0.0625", "probability = 0.3", "longest-packet = \"1000 bytes\"", "ecn = false"] {
+    for part in ["weight = 0.0625", "probability = 0.3", "by-length = false", "ecn = false"] {
         assert!(queue.contains(part), "{part}\n{queue}");
     }
     assert!(
@@ -94,7 +94,7 @@ fn red_in_the_flows_of_sfq() {
         of("limit 100 redflowlimit 96000 ecn"),
         "link.up.scheduler={ type = \"sfq\", bound = \"100 packets\", flow-queue = { type = \"red\", probability = 0.02, \
          ecn = true, min = \"8000 bytes\", max = \"24000 bytes\", typical-packet = \"1000 bytes\", \
-         longest-packet = \"1000 bytes\", weight = 0.125, restart = true } }"
+         by-length = false, weight = 0.125, restart = true } }"
     );
     assert!(
         of("redflowlimit 96000 min 9000 max 30000 probability 0.1 harddrop").contains("probability = 0.1")

@@ -105,7 +105,7 @@ fn other_programs_prepare_things() {
     let all = keys(text).join("\n");
     assert!(all.contains("type = \"cake\"") && all.contains("10mbit"), "{all}");
     fails("ip netns exec a make\n", "`ip` is not a command of tc", "ip netns", &[]);
-    fails("ip netns exec a ip link set eth0 mtu 900\n", "`ip` is not a command of tc", "ip netns", &[]);
+    fails("ip netns exec a ip link set eth0 mtu 900\n", "an MTU of `900` for a device", "mtu", &[]);
     // Filters of `route` look at realms.
     fails("ip route add 10.0.0.0/24 via 10.1.0.1 realm 2\n", "`ip` is not a command of tc", "ip route", &[]);
 }
@@ -222,5 +222,6 @@ fn what_prepares_a_host_is_passed_over() {
         "sysctl",
         &[],
     );
-    fails(&format!("ip -n blue link set eth0 mtu 900\n{add}"), "`ip` is not a command of tc", "ip", &[]);
+    fails(&format!("ip -n blue link set eth0 mtu 900\n{add}"), "an MTU of `900` for a device", "mtu", &[]);
+    assert_eq!(keys(&format!("ip link set dev eth0 mtu 1500\ndoas {add}")), ["link.up.delay=\"2ms\""]);
 }

@@ -90,6 +90,9 @@ fn in_bytes_short_packets_are_dropped_less() {
     let config = RedConfig { thresholds, ..RedConfig::default() };
     assert_even(&distances(config, 10_000.0, 1500, 20_000), 20);
     assert_even(&distances(config, 10_000.0, 750, 20_000), 40);
+    // Not so in Linux.
+    let alike = RedConfig { by_length: false, ..config };
+    assert_even(&distances(alike, 10_000.0, 750, 20_000), 20);
 }
 
 /// Figure 2 of the paper increments a count that the last drop set to 0, so it never has the longest distance.

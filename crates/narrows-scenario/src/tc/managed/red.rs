@@ -78,8 +78,7 @@ pub(super) fn average(name: Word<'_>, keys: &mut Table, max: Bytes) -> Result<()
     keys.set("min", Node::new(text(min)));
     keys.set("max", Node::new(text(max)));
     keys.put("typical-packet", text(packet));
-    // The kernel's drop probability does not depend on the packet length; here it refers to this length.
-    keys.put("longest-packet", text(packet));
+    keys.put("by-length", Value::Boolean(false));
     keys.put("weight", decimal(weight));
     Ok(())
 }

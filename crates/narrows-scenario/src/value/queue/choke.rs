@@ -82,10 +82,16 @@ impl Keyed for Choke {
             "While the queue is empty, the average decays as if packets of this length were sent."
         ),
         row!(
+            "by-length",
+            red.config.by_length,
+            Boolean,
+            "With thresholds in bytes: drop shorter packets less often, in proportion to their length (off in Linux)."
+        ),
+        row!(
             "longest-packet",
             red.config.longest_packet,
             PACKET_SIZE,
-            "With thresholds in bytes: the packet that is dropped with the full probability."
+            "With thresholds in bytes and `by-length`: the packet that is dropped with the full probability."
         ),
     ];
 

@@ -87,10 +87,16 @@ impl Keyed for Red {
             "While the queue is empty, the average decays as if packets of this length were sent."
         ),
         row!(
+            "by-length",
+            config.by_length,
+            Boolean,
+            "With thresholds in bytes: drop shorter packets less often, in proportion to their length (off in Linux)."
+        ),
+        row!(
             "longest-packet",
             config.longest_packet,
             PACKET_SIZE,
-            "With thresholds in bytes: the packet that is dropped with the full probability."
+            "With thresholds in bytes and `by-length`: the packet that is dropped with the full probability."
         ),
     ];
 
