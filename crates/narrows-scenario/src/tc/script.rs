@@ -290,6 +290,7 @@ impl Script {
                 let (leaving, notes) =
                     tree.outgoing(|name| self.target_of_leaving(name, trees)).map_err(wrong)?;
                 self.check_elsewhere(tree).map_err(wrong)?;
+                let leaving = if self.is_intermediate(name) { leaving.intermediate() } else { leaving };
                 let mut egress = leaving.egress(exact).map_err(wrong)?;
                 egress.notes.splice(0..0, notes);
                 let device = Device {
