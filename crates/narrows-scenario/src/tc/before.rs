@@ -80,9 +80,11 @@ impl Tree {
         let fwmark = fwmark.map(|_| {
             "No line of the script gives packets a mark that `fwmark` of `cake` takes for a tin: the code points choose. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark 1.)".to_owned()
         });
-        let filters = self.filters.iter().filter_map(|placed| {
+        let by_filters = || self.leaving.iter().filter_map(|placed| placed.filter.marks);
+        let filters = self.filters.iter().chain(self.leaving.iter()).filter_map(move |placed| {
             let Which::Mark { mask, value } = placed.filter.which else { return None };
-            let is_given = self.marks.iter().any(|marked| marked.value & mask == value);
+            let mut given = self.marks.iter().map(|marked| marked.value).chain(by_filters());
+            let is_given = given.any(|mark| mark & mask == value);
             (!is_given).then(|| {
                 format!(
                     "No line of the script gives the mark {value} to packets that leave here: a filter `fw` matches none. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark {value}.)"

@@ -339,7 +339,7 @@ fn of_filter(filter: &Filter, place: &str) -> String {
             )
         }
         (class, None) => match (&filter.redirect, class) {
-            (Some(device), _) => format!("{which}, {place}, pass the disciplines of {device} first."),
+            (Some(device), _) => format!("{which}, {place}, go to {device}."),
             (None, Some(class)) => format!("{which} go to the class {class} ({place})."),
             (None, None) => String::new(),
         },

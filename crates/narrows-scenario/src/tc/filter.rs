@@ -150,6 +150,7 @@ const NO_REALM: &str = "No packet matches: routes of hosts here have no realms. 
 const NO_CGROUP: &str =
     "No packet matches: programs of a run are in no control group with a class of packets (net_cls).";
 const NO_END: &str = "No packet is decided by it: without a class or an action, a filter of u32 has no effect, as in the kernel.";
+const OF_PORTS: &str = "Where ports are compared, packets without ports do not match; the kernel compares their bytes, those of ICMP as well. `cmp(u8 at 9 layer network eq 6)` beside it asks for TCP over IPv4.";
 const NO_MARK: &str = "No packet matches: the mask clears bits of the value.";
 const ROOT_TABLE: &str = "It makes the root table of u32, which is there anyway.";
 
@@ -287,6 +288,12 @@ pub(super) fn read(
     notices.extend(actions.stale_checksums());
     notices.extend(head.tagged.then(|| TAGGED.to_owned()));
     notices.extend(keys.notices());
+    let of_ports = |one: &Match| {
+        one.protocols.is_empty() && !(one.source_ports.is_empty() && one.destination_ports.is_empty())
+    };
+    if any.iter().flatten().any(of_ports) {
+        notices.push(OF_PORTS.into());
+    }
     if table.as_ref().is_some_and(U32::misses_the_next_header) {
         notices.push(NO_NEXT_HEADER.into());
     }

@@ -570,7 +570,7 @@ fn arriving_packets_pass_the_device_they_are_redirected_to() {
     let lines: Vec<usize> = said.iter().map(|explained| explained.line).collect();
     assert_eq!(lines, [4, 5, 6, 7, 8, 9, 10]);
     assert!(said[0].words[0].starts_with("Not a command of tc: ignored."), "{said:?}");
-    assert!(said[6].words[0].ends_with("pass the disciplines of ifb4eth0 first."), "{said:?}");
+    assert!(said[6].words[0].ends_with("go to ifb4eth0."), "{said:?}");
     let remarks = Script::parse(REDIRECTED, "x.sh").unwrap().devices(false).unwrap();
     assert!(remarks[0].ingress.notes[0].starts_with("Packets that arrive pass ifb4eth0 first"));
     // Without a discipline there they pass it.
