@@ -79,6 +79,36 @@ def test_a_session_goes_on_in_steps() -> None:
     assert session.finish(1, latest=2.02) == (2.02, False)
 
 
+def test_packets_of_several_calls_are_sent_in_the_order_of_time() -> None:
+    net = narrows.link(rate="10mbit", delay="100ms")
+    session = net.session()
+    session.send("client", "server", count=10, gap=0.1, length=1250)
+    assert session.inside == 1
+    counts = []
+    for until in (0.05, 0.15, 0.5, 1.5):
+        [interval] = session.advance(until)
+        counts.append(interval.delivered)
+        assert interval.last is None or interval.last <= until
+    assert counts == [0, 1, 3, 6]
+    # What changes meanwhile is met by those that are not sent yet.
+    session = net.session()
+    session.send("client", "server", count=10, gap=0.1)
+    session.advance(0.05)
+    session.set({"link.up.loss": "100%"})
+    [interval] = session.advance(2.0)
+    assert (interval.delivered, interval.dropped) == (1, 9)
+    # Two flows of 6 Mbit/s each on a link of 20: nobody waits long.
+    session = narrows.link(rate="20mbit", queue="20 packets").session()
+    for tag in (1, 2):
+        session.send("client", "server", count=100, gap=0.002, length=1500, tag=tag)
+    flows = session.advance(1.0, [1, 2])
+    assert [(flow.delivered, flow.dropped) for flow in flows] == [(100, 0), (100, 0)]
+    session.send("client", "server", count=100, gap=0.02)
+    ended, is_whole = session.finish(1)
+    assert is_whole and ended == pytest.approx(1.0006, abs=1e-4)
+    assert session.finish(99, latest=1.5) == (1.5, False)
+
+
 def test_what_a_session_refuses() -> None:
     session = narrows.link(rate="10mbit").session()
     session.advance(1.0)

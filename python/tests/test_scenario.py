@@ -155,6 +155,8 @@ def test_set_offer_and_seed_give_another_scenario() -> None:
     assert "1mbit" in slower.check() and "1mbit" not in scenario.check()
     assert (scenario.links, scenario.hosts) == (["link"], ["client", "server"])
     assert scenario.with_seed(3).simulate(duration="1s").report()["seed"] == 3
+    assert scenario.with_seed(3).offer("up:poisson=1mbit").seed == 3
+    assert "seed = 3" in scenario.with_seed(3).to_toml()
     assert scenario.with_seed(3).simulate(seed=4, duration="1s").report()["seed"] == 4
     assert narrows.link(rate="1mbit", duration="2s").duration == timedelta(seconds=2)
     # Without traffic, as much as the link carries.

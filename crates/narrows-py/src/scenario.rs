@@ -58,6 +58,13 @@ impl Scenario {
         py.detach(|| changed.offer(&texts).map(|()| changed)).map_err(bad_scenario).map(Self::from)
     }
 
+    /// Another one with this seed.
+    fn with_seed(&self, seed: u64) -> Self {
+        let mut changed = self.scenario.clone();
+        changed.seed = seed;
+        changed.into()
+    }
+
     /// Another one with as much traffic as it can carry, and what that is in words.
     fn offer_most(&self) -> PyResult<(Self, String)> {
         let mut changed = self.scenario.clone();

@@ -1,6 +1,8 @@
 //! A network in virtual time that Python drives: packets in, time on, what became of them out. For senders that are written in
 //! Python, such as environments of reinforcement learning.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
@@ -24,6 +26,54 @@ pub(crate) struct Session {
     engine: Mutex<Engine<u32>>,
     ports: Vec<(String, PortId, Option<IpAddr>)>,
     now: Time,
+    trains: Trains,
+}
+
+/// Packets that are sent later: an engine goes on to the instant of the packets that it gets, so it gets those of several
+/// senders in the order of time.
+#[derive(Default)]
+struct Trains {
+    /// By the instant of their next packet, then in the order in which they were asked for.
+    all: BinaryHeap<Reverse<Train>>,
+    asked: u64,
+}
+
+/// Packets of one call of `send`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Train {
+    next: Time,
+    asked: u64,
+    left: u64,
+    gap: Duration,
+    port: PortId,
+    length: u32,
+    key: FlowKey,
+    tag: u32,
+}
+
+impl Trains {
+    fn next(&self) -> Option<Time> {
+        self.all.peek().map(|Reverse(train)| train.next)
+    }
+
+    /// Sends the next packet.
+    fn send(&mut self, engine: &mut Engine<u32>) {
+        let Some(Reverse(mut train)) = self.all.pop() else { return };
+        let packet = Packet {
+            length: train.length,
+            link_header: 0,
+            network_header: if train.key.network == Protocol::Ipv4 { 20 } else { 0 },
+            key: train.key,
+            headers: Headers::default(),
+            body: train.tag,
+        };
+        engine.hand_in(train.next, train.port, packet);
+        train.next = train.next + train.gap;
+        train.left -= 1;
+        if train.left > 0 {
+            self.all.push(Reverse(train));
+        }
+    }
 }
 
 /// What became of packets in an interval, over all of one tag.
@@ -86,7 +136,7 @@ impl Session {
             let Some(id) = engine.port(&port.name) else { continue };
             ports.push((port.name.clone(), id, port.addresses.first().map(|address| address.ip)));
         }
-        Ok(Self { scenario, engine: Mutex::new(engine), ports, now: Time::ZERO })
+        Ok(Self { scenario, engine: Mutex::new(engine), ports, now: Time::ZERO, trains: Trains::default() })
     }
 
     /// The instant that it has come to, in seconds.
@@ -101,7 +151,8 @@ impl Session {
         Ok(self.engine()?.inside())
     }
 
-    /// Sends `count` packets of `length` bytes from a host or port to another, the first at `start`, so many seconds apart. `tag`
+    /// Sends `count` packets of `length` bytes from a host or port to another, the first at `start`, so many seconds apart: when
+    /// the session comes to these instants. `tag`
     /// tells them apart from others in [`Session::advance`].
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn send(
@@ -124,21 +175,15 @@ impl Session {
         if count > MOST || !(20..=65_535).contains(&length) {
             return Err(PyValueError::new_err("at most 10 million packets at once, of 20 to 65,535 bytes"));
         }
-        let key = key(from, to, tag);
-        let engine = self.engine()?;
-        let mut at = start;
-        for _ in 0..count {
-            let network_header = if from.is_some_and(|from| from.is_ipv4()) { 20 } else { 0 };
-            let packet = Packet {
-                length,
-                link_header: 0,
-                network_header,
-                key,
-                headers: Headers::default(),
-                body: tag,
-            };
-            engine.hand_in(at, port, packet);
-            at = at + gap;
+        if count > 0 {
+            let (asked, key) = (self.trains.asked, key(from, to, tag));
+            self.trains.asked += 1;
+            self.trains.all.push(Reverse(Train { next: start, asked, left: count, gap, port, length, key, tag }));
+        }
+        let now = self.now;
+        let (engine, trains) = self.inner()?;
+        while trains.next().is_some_and(|next| next <= now) {
+            trains.send(engine);
         }
         Ok(())
     }
@@ -153,8 +198,11 @@ impl Session {
                 self.now()
             )));
         }
-        let engine = self.engine()?;
+        let (engine, trains) = self.inner()?;
         let intervals = py.detach(|| {
+            while trains.next().is_some_and(|next| next <= until) {
+                trains.send(engine);
+            }
             let mut found = vec![(Interval::default(), Sums::default()); tags.len()];
             while let Some(event) = engine.poll(until) {
                 let tag = *event.body.get();
@@ -190,13 +238,18 @@ impl Session {
     fn finish(&mut self, py: Python<'_>, tag: u32, count: u64, latest: f64) -> PyResult<(f64, bool)> {
         let latest = instant(latest)?;
         let mut now = self.now;
-        let engine = self.engine()?;
+        let (engine, trains) = self.inner()?;
         let (now, is_whole) = py.detach(|| {
             let mut left = count;
             while left > 0 {
-                let Some(next) = engine.next_event().filter(|next| *next <= latest) else {
+                let (sends, happens) = (trains.next(), engine.next_event());
+                let Some(next) = sends.into_iter().chain(happens).min().filter(|next| *next <= latest) else {
                     return (now.max(latest), false);
                 };
+                if sends == Some(next) {
+                    trains.send(engine);
+                    continue;
+                }
                 while let Some(event) = engine.poll(next) {
                     now = event.at;
                     left -= u64::from(*event.body.get() == tag && left > 0);
@@ -225,7 +278,13 @@ impl Session {
 
 impl Session {
     fn engine(&mut self) -> PyResult<&mut Engine<u32>> {
-        self.engine.get_mut().map_err(|_| NarrowsError::new_err("this session has failed before"))
+        self.inner().map(|(engine, _)| engine)
+    }
+
+    fn inner(&mut self) -> PyResult<(&mut Engine<u32>, &mut Trains)> {
+        let engine =
+            self.engine.get_mut().map_err(|_| NarrowsError::new_err("this session has failed before"))?;
+        Ok((engine, &mut self.trains))
     }
 
     /// A port by its name, or by that of a host that has one.

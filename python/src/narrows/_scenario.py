@@ -122,11 +122,13 @@ class Scenario:
         Each argument is a value of `narrows sim --traffic`, or a table with the keys of `[[traffic]]`.
         """
         texts = [one if isinstance(one, str) else toml(one) for one in traffic]
-        return Scenario._of(self._scenario.offer(texts), None)
+        changed = Scenario._of(self._scenario.offer(texts), None)
+        changed._seed = self._seed
+        return changed
 
     def with_seed(self, seed: int) -> Scenario:
         """Returns a scenario with this seed."""
-        changed = Scenario._of(self._scenario, self._arguments)
+        changed = Scenario._of(self._scenario.with_seed(seed), self._arguments)
         changed._seed = seed
         return changed
 

@@ -36,7 +36,7 @@ class Session:
 
     @property
     def inside(self) -> int:
-        """The number of packets in the network."""
+        """The number of packets in the network; those that are sent later are not."""
         return self._session.inside
 
     def send(
@@ -51,7 +51,8 @@ class Session:
         tag: int = 0,
     ) -> None:
         """Sends `count` packets of `length` bytes from one host (or port `HOST.LINK`) to another, the first at `start`
-        (default: now), then one every `gap` seconds. Packets of one `tag` are a flow.
+        (default: now), then one every `gap` seconds. They are sent when the session comes to these instants, with those of
+        other calls in the order of time. Packets of one `tag` are a flow.
         """
         self._session.send(source, destination, self.now if start is None else start, gap, count, length, tag)
 
