@@ -52,6 +52,28 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     return written(swept(), tmp_path_factory.mktemp("expected"))
 
 
+def test_both_directions_of_a_shared_medium_have_figures() -> None:
+    text = """
+        [hosts.client]
+        [hosts.server]
+        [links.radio]
+        between = ["client", "server"]
+        shared = true
+        rate = "2mbit"
+        queue = "20 packets"
+    """
+    radio = narrows.Scenario.from_text(text).offer("up:constant=3mbit", "down:constant=10kbit")
+    report = radio.simulate(duration="2s").report()
+    up, down = (report.direction(f"radio.{way}") for way in ("up", "down"))
+    assert (up["lane"], down["lane"]) == (0, 1) and up["dropped_packets"] > 100 > down["dropped_packets"]
+    [row] = narrows.sweep(radio, {"radio.rate": ["2mbit"]}, seeds=[radio.seed], duration="2s").rows
+    for way, figures in (("up", up), ("down", down)):
+        assert row[f"radio.{way}.dropped_packets"] == figures["dropped_packets"]
+    assert "radio.dropped_packets" not in row
+    with pytest.raises(KeyError, match="'radio' has two directions: radio.up, radio.down"):
+        report.direction("radio")
+
+
 def test_rows_are_those_of_single_runs() -> None:
     done = swept()
     assert [(row["rate"], row["queue"], row["seed"]) for row in done.rows] == [

@@ -84,14 +84,7 @@ pub(crate) fn pairs(meter: &Meter, names: &[String]) -> Vec<((PortId, PortId), P
     let pair = |from, to, pair: &PairMeter| Pair {
         from_port: name(from),
         to_port: name(to),
-        delivered: Throughput {
-            packets: pair.packets,
-            bytes: pair.bytes,
-            rate_bps: by_time(
-                u128::from(pair.bytes - u64::from(pair.first_length)) * 8,
-                pair.last.since(pair.first),
-            ),
-        },
+        delivered: throughput(Tally { packets: pair.packets, bytes: pair.bytes }, (pair.first, pair.last)),
         delay: quantiles(&pair.delay),
         queueing: quantiles(&pair.queueing),
     };

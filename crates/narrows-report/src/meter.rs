@@ -82,8 +82,6 @@ pub(crate) struct PortMeter {
 pub(crate) struct PairMeter {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// The length of the first packet delivered.
-    pub(crate) first_length: u32,
     pub(crate) first: Time,
     pub(crate) last: Time,
     pub(crate) delay: Spread,
@@ -185,7 +183,7 @@ impl Meter {
             port.add(more);
         }
         for ((from, to), more) in other.pairs.iter().filter(|(_, more)| more.packets > 0) {
-            self.pair(*from, *to, more.first, more.first_length).add(more);
+            self.pair(*from, *to, more.first).add(more);
         }
         self.implausible_stamps += other.implausible_stamps;
         add_spread(&mut self.sent, &other.sent);
@@ -203,7 +201,7 @@ impl Meter {
             return;
         };
         self.port(to).delivered += 1;
-        self.pair(from, to, event.at, event.length).count(
+        self.pair(from, to, event.at).count(
             event.at,
             event.length,
             event.at.since(event.arrival),
@@ -277,13 +275,13 @@ impl Meter {
         }
     }
 
-    fn pair(&mut self, from: PortId, to: PortId, at: Time, length: u32) -> &mut PairMeter {
+    fn pair(&mut self, from: PortId, to: PortId, at: Time) -> &mut PairMeter {
         let key = (from, to);
         if self.pairs.get(self.recent).is_none_or(|(recent, _)| *recent != key) {
             let next = self.pairs.len();
             let place = *self.places.entry(key).or_insert(next as u32) as usize;
             if place == next {
-                self.pairs.push((key, Box::new(PairMeter::new(at, length))));
+                self.pairs.push((key, Box::new(PairMeter::new(at))));
             }
             self.recent = place;
         }
@@ -331,16 +329,8 @@ impl PortMeter {
 }
 
 impl PairMeter {
-    fn new(first: Time, first_length: u32) -> Self {
-        Self {
-            packets: 0,
-            bytes: 0,
-            first_length,
-            first,
-            last: first,
-            delay: Spread::new(),
-            queueing: Spread::new(),
-        }
+    fn new(first: Time) -> Self {
+        Self { packets: 0, bytes: 0, first, last: first, delay: Spread::new(), queueing: Spread::new() }
     }
 
     /// Adds later measurements.
@@ -354,7 +344,7 @@ impl PairMeter {
 
     fn count(&mut self, at: Time, length: u32, delay: Duration, queueing: Duration) {
         if self.packets == 0 {
-            (self.first, self.first_length) = (at, length);
+            self.first = at;
         }
         self.packets += 1;
         self.bytes += u64::from(length);

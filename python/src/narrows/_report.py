@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -66,12 +67,14 @@ class Report(Mapping[str, Any]):
         return self._report.text()
 
     def direction(self, link: str) -> dict[str, Any]:
-        """Returns the figures of a direction such as `access.down`, or of a link that has only one direction."""
-        directions: list[dict[str, Any]] = self["directions"]
-        found = [one for one in directions if one["link"] in (link, f"{link}.up")]
-        if not found:
-            names = ", ".join(one["link"] for one in directions)
-            raise KeyError(f"there is no direction {link!r}: {names}")
+        """Returns the figures of a direction such as `access.down`, or of a link that has only one. Those of a shared medium
+        and of a pipe are `radio.up` and `radio.down`.
+        """
+        known = named_directions(self)
+        found = [known[name] for name in (link, f"{link}.up", f"{link}.down") if name in known]
+        if len(found) != 1:
+            what = "has two directions" if found else "is no direction"
+            raise KeyError(f"{link!r} {what}: {', '.join(known)}")
         return found[0]
 
     def to_json(self) -> str:
@@ -93,6 +96,16 @@ class Report(Mapping[str, Any]):
             f'<span style="color:{colour}">&#9679; {html.escape(self.trust_line)}</span>'
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+
+
+def named_directions(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The directions of a report by name. Those of a shared medium and of a pipe have one name there, and end in `.up` and
+    `.down` here.
+    """
+    directions: list[dict[str, Any]] = report["directions"]
+    count = Counter(one["link"] for one in directions)
+    lanes = (".up", ".down")
+    return {one["link"] + (lanes[one["lane"]] if count[one["link"]] > 1 else ""): one for one in directions}
 
 
 def _row(one: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Union, cast
 from . import _narrows
 from ._cache import Cache, Measure, identity_of, key_of, measure_identity
 from ._narrows import NarrowsError
-from ._report import Report
+from ._report import Report, named_directions
 from ._scenario import Result, Scenario, Time
 from ._statistics import Interval, bootstrap_interval, t_interval
 from ._value import Value, plain, time_text
@@ -148,8 +148,9 @@ class _Task:
 
 
 def figures_of(report: Report) -> dict[str, float]:
-    """Returns the figures of a report by name: for each link (`access.down.dropped_share`), each pair of ports
-    (`client.access>server.access.delay.p99_ns`), each traffic source and each application (`web.…`).
+    """Returns the figures of a report by name: for each direction (`access.down.dropped_share`, and for a shared medium or a
+    pipe `radio.up.dropped_share`), each pair of ports (`client.access>server.access.delay.p99_ns`), each traffic source and
+    each application (`web.…`).
     """
     found: dict[str, float] = {}
 
@@ -162,8 +163,8 @@ def figures_of(report: Report) -> dict[str, float]:
             for key, inner in value.items():
                 take(f"{name}.{key}", inner)
 
-    for one in report["directions"]:
-        take(one["link"], one)
+    for name, one in named_directions(report).items():
+        take(name, one)
     for one in report["pairs"]:
         take(f"{one['from_port']}>{one['to_port']}", one)
     for one in [*report["generated"], *report["applications"]]:
