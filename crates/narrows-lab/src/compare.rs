@@ -349,7 +349,7 @@ fn run(
         .zip(&weights)
         .map(|((seen, &number), &weight)| Demand {
             weight,
-            most: if greedy(number) { f64::INFINITY } else { seen.offered as f64 },
+            most: most(&scenario.traffic[number].source, seen),
         })
         .collect();
     let fair = max_min(seen.iter().map(|seen| seen.delivered as f64).sum(), &demands);
@@ -371,6 +371,17 @@ fn run(
     let flows = seen.into_iter().enumerate().map(stats).collect();
     let span = Duration::from_nanos(report.end_ns - report.start_ns);
     Ok(Some(Run { algorithm, span, jain: index, flows }))
+}
+
+/// The most bytes that a source could have got through: what it offered or, of one that adapts, whole packets of its size,
+/// and none if its time never came.
+fn most(source: &TrafficSource, seen: &Seen) -> f64 {
+    match source {
+        TrafficSource::Aimd { config, .. } if seen.offered > 0 => config.size.map_or(f64::INFINITY, |size| {
+            (size.get().div_ceil(config.length.into()) * u64::from(config.length)) as f64
+        }),
+        _ => seen.offered as f64,
+    }
 }
 
 impl FlowStats {

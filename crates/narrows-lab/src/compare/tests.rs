@@ -80,6 +80,42 @@ fn a_call_beside_a_flood_gets_what_the_scheduler_lets_it() {
     assert!((fifo.jain.unwrap() - index).abs() < 1e-12 && index < 0.99);
 }
 
+/// A transfer that is through got all that it wanted, and one that never began wanted nothing.
+#[test]
+fn sources_that_adapt_want_no_more_than_they_have() {
+    let text = r#"
+        duration = "5s"
+        [hosts.client]
+        [hosts.server]
+        [links.access]
+        between = ["client", "server"]
+        rate = "5mbit"
+        delay = "10ms"
+        [[traffic]]
+        name = "short"
+        from = "client"
+        to = "server"
+        aimd = { size = "15 kB" }
+        length = "1500 bytes"
+        [[traffic]]
+        name = "long"
+        from = "client"
+        to = "server"
+        aimd = {}
+        [[traffic]]
+        name = "never"
+        from = "client"
+        to = "server"
+        start = "6s"
+        aimd = {}
+    "#;
+    let comparison = compare(&scenario(text), &options(&[Algorithm::Of(SchedulerKind::Qfq)])).unwrap();
+    let run = &comparison.runs[0];
+    let fair = |name: &str| run.flows.iter().find(|flow| flow.name == name).unwrap().fair;
+    assert_eq!((fair("short"), fair("never")), (15_000.0, 0.0));
+    assert!(run.jain.unwrap() > 0.999, "{:?}", run.jain);
+}
+
 #[test]
 fn the_same_comes_out_again_and_only_the_scheduler_differs() {
     let options = options(&[Algorithm::Of(SchedulerKind::Fifo), Algorithm::Of(SchedulerKind::Fifo)]);
