@@ -80,6 +80,18 @@ impl FromIterator<(Key, Node)> for Table {
     }
 }
 
+/// Whether a number is nothing else.
+fn is_whole(value: &DeValue<'_>) -> bool {
+    match value {
+        DeValue::Integer(number) => {
+            let digits = number.as_str().trim_start_matches(['+', '-']);
+            digits.chars().all(|c| c.is_digit(number.radix()))
+        }
+        DeValue::Float(number) => number.as_str().parse::<f64>().is_ok(),
+        _ => true,
+    }
+}
+
 impl Node {
     /// A value without a position.
     pub(crate) fn new(value: Value) -> Self {
@@ -99,8 +111,10 @@ impl Node {
     pub(crate) fn typed(text: &str, start: usize) -> Self {
         let span = start..start + text.len();
         match DeValue::parse(text) {
-            // A TOML date is treated as a plain word.
-            Ok(value) if !matches!(value.get_ref(), DeValue::Datetime(_)) => Self::from_toml(value, start),
+            // A TOML date is treated as a plain word, and so is `1_000kbit`, of which the parser makes a number.
+            Ok(value) if !matches!(value.get_ref(), DeValue::Datetime(_)) && is_whole(value.get_ref()) => {
+                Self::from_toml(value, start)
+            }
             _ => Self { span, value: Value::String(text.into()) },
         }
     }

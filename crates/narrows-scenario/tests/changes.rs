@@ -389,3 +389,16 @@ fn netem_words_are_the_keys_that_they_mean() {
         "a plain link again, with a queue of its own"
     );
 }
+
+/// As in a file, where it is between quotes.
+#[test]
+fn numbers_with_underscores_may_have_a_unit() {
+    let text = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n";
+    let mut scenario = Scenario::parse(text, "x").unwrap();
+    for assignment in ["l.rate=1_000kbit", "l.rate=1_000.5kbit", "l.queue.bound=1_000 packets"] {
+        scenario.assign(assignment).unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert!(scenario.to_toml().contains("rate = \"1.0005mbit\""), "{}", scenario.to_toml());
+    let error = scenario.assign("l.rate=1_000").unwrap_err().to_string();
+    assert!(error.contains("has no unit"), "{error}");
+}

@@ -13,6 +13,8 @@ pub(crate) struct Metered {
     pub(crate) meter: Meter,
     /// Results per traffic source, by source number.
     pub(crate) traffic: Vec<SourceMeter>,
+    /// Whether the first source is the packets of programs, as in a log: delays are then theirs alone, as in a live run.
+    pub(crate) has_programs: bool,
     /// Complete packets that were delivered, if needed.
     pub(crate) arrived: Option<Vec<Arrived>>,
     /// The memory taken by packets that were handed in, whether they are still inside or not.
@@ -24,7 +26,7 @@ impl Metered {
     pub(crate) fn new(engine: Engine<Body>, sources: usize) -> Self {
         let meter = Meter::new(engine.ports().len());
         let traffic = (0..sources).map(|_| SourceMeter::default()).collect();
-        Self { engine, meter, traffic, arrived: None, memory_taken: 0 }
+        Self { engine, meter, traffic, has_programs: false, arrived: None, memory_taken: 0 }
     }
 
     /// Of a TCP segment, `options` are those that its body does not have.
@@ -50,9 +52,13 @@ impl Metered {
         see: impl FnOnce(&Event<'_, Body>) -> Result<(), SimError>,
     ) -> Result<bool, SimError> {
         let Some(event) = self.engine.poll(now) else { return Ok(false) };
-        self.meter.verdict(&event);
+        let source = event.body.get().source as usize;
+        match self.has_programs && source > 0 {
+            true => self.meter.verdict_of_generated(&event),
+            false => self.meter.verdict(&event),
+        }
         let is_last = matches!(event.body, Kept::Last(_));
-        self.traffic[event.body.get().source as usize].verdict(&event, is_last);
+        self.traffic[source].verdict(&event, is_last);
         see(&event)?;
         if let Some(all) = &mut self.arrived
             && let Some(arrived) = Arrived::of(event)

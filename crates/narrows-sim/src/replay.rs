@@ -142,7 +142,8 @@ pub fn replay_log<R: Read>(
     // The packets of programs are one source without a name; the scenario's own sources follow.
     let own = SourceInfo::all(&scenario);
     let sources = iter::once(String::new()).chain(own.iter().map(|source| source.name.clone())).collect();
-    let network = Watched::new(engine, sources, outputs);
+    let mut network = Watched::new(engine, sources, outputs);
+    network.has_programs = true;
     let mut replay = Replay {
         ports: network.engine.ports().collect(),
         network,
@@ -177,6 +178,7 @@ pub fn replay_log<R: Read>(
     info.update(&replay.scenario);
     info.notes.extend(broken_off.then(|| "interrupted: figures up to then".into()));
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
+    info.notes.extend(changed(replay.changes));
     let mut report = Report::new(&info, &replay.network.engine, &replay.network.meter);
     report.generated = SourceMeter::reports(&own, (0..).zip(replay.network.traffic.iter().skip(1)));
     write_json(options.json.as_ref(), &report)?;
@@ -195,6 +197,15 @@ pub fn replay_log<R: Read>(
         broken_off,
         report,
     })
+}
+
+fn changed(times: u64) -> Option<String> {
+    let times = match times {
+        0 => return None,
+        1 => "once".into(),
+        times => format!("{times} times"),
+    };
+    Some(format!("the network was changed {times}; settings are shown as at the end"))
 }
 
 /// The log refers to ports and links by index; the scenario must give the same indices.

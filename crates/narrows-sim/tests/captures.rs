@@ -157,12 +157,17 @@ fn marks_are_to_be_seen() {
 
 /// A pcap of two UDP packets, 1.5 ms apart, in the older format: made by hand.
 fn pcap() -> Vec<u8> {
+    pcap_at([(10, &b"one"[..]), (1_510, b"three")])
+}
+
+/// One of packets at these microseconds.
+fn pcap_at<'a>(packets: impl IntoIterator<Item = (u32, &'a [u8])>) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         file.extend_from_slice(&word.to_le_bytes());
     }
     let udp = Udp::new("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap());
-    for (micros, payload) in [(10, &b"one"[..]), (1_510, b"three")] {
+    for (micros, payload) in packets {
         let packet = udp.packet(payload);
         for word in [1_700_000_000, micros, packet.len() as u32, packet.len() as u32] {
             file.extend_from_slice(&word.to_le_bytes());
@@ -183,6 +188,32 @@ fn the_older_format_is_played_too() {
     let up = &report.directions[0];
     assert_eq!((up.offered.packets, up.offered.bytes), (2, 31 + 33));
     assert_eq!(report.end_ns, 1_500_000 + 5_000_000);
+}
+
+/// Interfaces of one capture may be read in turns. What is far from its order is an error, as it would enter too late.
+#[test]
+fn packets_out_of_order_enter_in_the_order_of_time() {
+    let folder = common::folder("disordered");
+    let played = |packets: Vec<(u32, &[u8])>| {
+        std::fs::write(folder.join("all.pcap"), pcap_at(packets)).unwrap();
+        let records = folder.join("packets.csv");
+        let options = SimOptions { packets: Some(records.clone().into()), ..SimOptions::default() };
+        simulate(&scenario("", "capture = \"all.pcap\"\nstart = \"2ms\"", &folder), &options)?;
+        let text = std::fs::read_to_string(records).unwrap();
+        let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let head = rows.next().unwrap();
+        let at = |name| head.iter().position(|column| *column == name).unwrap();
+        let (arrival, length) = (at("arrival_ns"), at("length_bytes"));
+        Ok::<_, SimError>(rows.map(|row| format!("{} {}", row[arrival], row[length])).collect::<Vec<_>>())
+    };
+    let rows = played(vec![(500, b"b"), (900, b"cc"), (600, b"ddd"), (100, b"eeee")]).unwrap();
+    assert_eq!(rows, ["2000000 32", "2400000 29", "2500000 31", "2800000 30"]);
+    let far = (0..1100).map(|number| (1_000 + number, &b"x"[..])).chain([(5, &b"late"[..])]).collect();
+    let error = played(far).unwrap_err().to_string();
+    assert!(
+        error.contains("packet 1101 is earlier than one that is more than 1024 packets before it"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,5 +1,8 @@
-//! A capture file as traffic: each packet enters at its own offset from the first one.
+//! A capture file as traffic: each packet enters at its own offset from the earliest one. In captures of several interfaces
+//! packets may be some places away from their order in time, and are put into it.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
@@ -8,15 +11,17 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 
 use narrows_core::{Packet, Time};
+use narrows_frame::WallTime;
 use narrows_frame::capture::CaptureReader;
 use narrows_frame::parse::parse_cut;
-use narrows_frame::{ReadError, WallTime};
 
 use crate::body::Frame;
 use crate::error::SourceError;
 
 /// Packets that a thread reads ahead: half a second at 10,000 packets per second, less than a MiB.
 const AHEAD: usize = 4096;
+/// By how many places a packet may be away from its order in time.
+const DISORDER: usize = 1024;
 
 /// A capture being played.
 pub(crate) struct CaptureFeed {
@@ -31,7 +36,7 @@ enum Packets {
     /// In the thread that takes packets.
     Here(Box<Reader>),
     /// In a read-ahead thread, so that taking a packet never waits for the disk.
-    Ahead(Receiver<Result<Captured, ReadError>>),
+    Ahead(Receiver<Result<Captured, SourceError>>),
 }
 
 struct Captured {
@@ -42,20 +47,64 @@ struct Captured {
 
 struct Reader {
     reader: CaptureReader<BufReader<File>>,
+    file: String,
     /// Whether the bytes are needed.
     keep: bool,
     start: Time,
-    /// The time of the first packet, by the clock of the capture.
-    first: Option<WallTime>,
-    /// The instant of the last packet read.
-    last: Time,
+    /// By how many places packets may be away from their order: none in a pipe, which may have no more of them yet.
+    disorder: usize,
+    /// Packets that are read, and come by their time.
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// Packets read so far.
+    read: u64,
+    /// How the file ended: with an error, or well.
+    end: Option<Result<(), SourceError>>,
+    /// The times of the earliest packet and of the last one that was given, by the clock of the capture.
+    times: Option<(WallTime, WallTime)>,
 }
+
+/// Compared by its time and its number alone.
+struct Waiting {
+    order: (WallTime, u64),
+    packet: Packet<()>,
+    frame: Option<Box<Frame>>,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Waiting {}
 
 impl CaptureFeed {
     /// Opens a capture whose first packet enters at `start`. With `keep`, packets carry their bytes.
     pub(crate) fn open(file: &Path, start: Time, keep: bool, ahead: bool) -> Result<Self, SourceError> {
         let reader = CaptureReader::open(file)?;
-        let mut reader = Reader { reader, keep, start, first: None, last: start };
+        let mut reader = Reader {
+            reader,
+            file: file.display().to_string(),
+            keep,
+            start,
+            disorder: if file.is_file() { DISORDER } else { 0 },
+            waiting: BinaryHeap::new(),
+            read: 0,
+            end: None,
+            times: None,
+        };
         let next = reader.read()?;
         let packets = match ahead {
             true => Packets::Ahead(read_ahead(reader).map_err(SourceError::Thread)?),
@@ -99,21 +148,45 @@ impl CaptureFeed {
 }
 
 impl Reader {
-    fn read(&mut self) -> Result<Option<Captured>, ReadError> {
-        let Some(captured) = self.reader.read()? else { return Ok(None) };
-        let first = *self.first.get_or_insert(captured.instant);
+    fn read(&mut self) -> Result<Option<Captured>, SourceError> {
+        while self.end.is_none() && self.waiting.len() <= self.disorder {
+            self.fetch();
+        }
+        let Some(Reverse(Waiting { order: (time, number), packet, frame })) = self.waiting.pop() else {
+            return self.end.replace(Ok(())).unwrap_or(Ok(())).map(|()| None);
+        };
+        let (first, last) = *self.times.get_or_insert((time, time));
+        if time < last {
+            return Err(SourceError::Disordered { file: self.file.clone(), number, most: self.disorder });
+        }
+        self.times = Some((first, time));
+        Ok(Some(Captured { at: self.start + time.since(first), packet, frame }))
+    }
+
+    /// Reads a packet from the file, or its end.
+    fn fetch(&mut self) {
+        let captured = match self.reader.read() {
+            Ok(Some(captured)) => captured,
+            Ok(None) => {
+                self.end = Some(Ok(()));
+                return;
+            }
+            Err(error) => {
+                self.end = Some(Err(error.into()));
+                return;
+            }
+        };
+        self.read += 1;
         let layer = captured.interface.layer();
-        let parsed = parse_cut(layer, captured.bytes, captured.length);
+        let packet = parse_cut(layer, captured.bytes, captured.length).with(());
         let frame = || Frame { bytes: captured.bytes.to_vec(), original: captured.length, layer };
-        // A capture from several interfaces may be slightly out of order. Instants never go back.
-        self.last = self.last.max(self.start + captured.instant.since(first));
         let frame = self.keep.then(|| Box::new(frame()));
-        Ok(Some(Captured { at: self.last, packet: parsed.with(()), frame }))
+        self.waiting.push(Reverse(Waiting { order: (captured.instant, self.read), packet, frame }));
     }
 }
 
 /// Starts a thread that reads the rest; it ends with the file, or when no more packets are taken.
-fn read_ahead(mut reader: Reader) -> std::io::Result<Receiver<Result<Captured, ReadError>>> {
+fn read_ahead(mut reader: Reader) -> std::io::Result<Receiver<Result<Captured, SourceError>>> {
     let (sender, packets) = mpsc::sync_channel(AHEAD);
     thread::Builder::new().name("capture".into()).spawn(move || {
         while let Some(read) = reader.read().transpose() {

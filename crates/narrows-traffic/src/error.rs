@@ -11,6 +11,18 @@ pub enum SourceError {
     /// A capture cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A capture is too far from the order of time.
+    #[error(
+        "{file}: packet {number} is earlier than one that is more than {most} packets before it; put the packets in order first, as in: reordercap {file} ordered.pcapng"
+    )]
+    Disordered {
+        /// The file.
+        file: String,
+        /// The packet, from 1.
+        number: u64,
+        /// By how many places it may be away from its order.
+        most: usize,
+    },
     /// The read-ahead thread of a capture cannot be started.
     #[error("cannot start the thread that reads a capture: {0}")]
     Thread(io::Error),

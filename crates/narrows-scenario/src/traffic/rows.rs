@@ -161,7 +161,7 @@ impl Keyed for Said {
         Row::apart("voip", &app!(Voip), "Application: voice calls.", |said: &Self| said.app(AppKind::Voip)),
         Row::apart("dns", &app!(Dns), "Application: queries and answers over UDP.", |said: &Self| said.app(AppKind::Dns)),
         Row::apart("telnet", &app!(Telnet), "Application: many small exchanges on one connection.", |said: &Self| said.app(AppKind::Telnet)),
-        row!("capture", capture, Given(CAPTURE), "Packets of a pcap or pcapng file with their timing; the path is relative to the scenario file."),
+        row!("capture", capture, Given(CAPTURE), "Packets of a pcap or pcapng file with their timing, the earliest one first; the path is relative to the scenario file. Packets that are more than 1024 places away from their order in time are an error, in a pipe all that are not in order."),
         row!("length", length, Given(LENGTHS), "IP packet length; no mix for `aimd`; not for applications.")
             .default("`\"1498 bytes\"`"),
         row!(
