@@ -66,7 +66,7 @@ def test_both_directions_of_a_shared_medium_have_figures() -> None:
     report = radio.simulate(duration="2s").report()
     up, down = (report.direction(f"radio.{way}") for way in ("up", "down"))
     assert (up["lane"], down["lane"]) == (0, 1) and up["dropped_packets"] > 100 > down["dropped_packets"]
-    [row] = narrows.sweep(radio, {"radio.rate": ["2mbit"]}, seeds=[radio.seed], duration="2s").rows
+    [row] = narrows.sweep(radio, [{"radio.rate": "2mbit"}], seeds=[radio.seed], duration="2s").rows
     for way, figures in (("up", up), ("down", down)):
         assert row[f"radio.{way}.dropped_packets"] == figures["dropped_packets"]
     assert "radio.dropped_packets" not in row

@@ -12,7 +12,7 @@ mod run;
 mod virtual_time;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
@@ -204,11 +204,6 @@ pub(crate) struct LinkFlags {
 }
 
 impl LinkFlags {
-    /// The scripts that they name.
-    pub(crate) fn scripts(&self) -> impl Iterator<Item = &Path> {
-        [&self.tc, &self.ipfw].into_iter().flatten().map(PathBuf::as_path)
-    }
-
     /// Whether any of them is given.
     pub(crate) fn is_given(&self) -> bool {
         let rules = [&self.client, &self.server, &self.incoming, &self.outgoing];

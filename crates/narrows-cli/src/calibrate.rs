@@ -10,7 +10,6 @@ use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 
 use crate::json::{Json, is_stdout};
 use crate::output::{Failure, print, probe_plot, put, write_json};
-use crate::outputs;
 use crate::progress::{Progress, Quiet};
 
 /// Exit status of an interrupted calibration, as a shell reports Ctrl-C.
@@ -44,7 +43,6 @@ pub(crate) struct Calibrate {
 pub(crate) fn calibrate(args: &Calibrate) -> Result<u8, Failure> {
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let capabilities = Capabilities::effective()
         .map_err(|error| Failure::Other(format!("cannot read this process's capabilities: {error}")))?;
     if !capabilities.all() {

@@ -37,6 +37,7 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
             CaptureReader::open(file).map_err(|error| Failure::Other(error.to_string()))?;
         }
     }
+    check_outputs(&[("--json", args.json.path())], &scenario, args.scenario.as_deref(), &args.link)?;
     let explanation = scenario.explain();
     args.json.put(SCHEMA, &explanation, || {
         let all = explanation.to_string();
@@ -114,17 +115,23 @@ pub(crate) fn outputs_of_run<'a>(
     ]
 }
 
+/// Fails if an output would overwrite a file that the scenario of a file or of flags reads.
+pub(crate) fn check_outputs(
+    outputs: &[outputs::Named<'_>],
+    scenario: &Scenario,
+    file: Option<&Path>,
+    flags: &args::LinkFlags,
+) -> Result<(), Failure> {
+    // Names in a tc script are relative to this folder by now.
+    outputs::check_scenario(outputs, scenario, file.or(flags.ipfw.as_deref()))
+}
+
 /// Same for a separate network, with its traffic.
 pub(crate) fn live_scenario(
     file: Option<&Path>,
     flags: &args::LinkFlags,
     live: &args::Live,
 ) -> Result<Scenario, Failure> {
-    let read: Vec<&Path> = file.into_iter().chain(flags.scripts()).collect();
-    outputs::check(
-        &outputs_of_run(live.record.as_deref(), &live.capture, &live.series, &live.report),
-        &read,
-    )?;
     let mut scenario = scenario(file, flags, live.seed, &live.set)?;
     if live.no_traffic {
         scenario.traffic.clear();
@@ -132,6 +139,8 @@ pub(crate) fn live_scenario(
     if !live.traffic.is_empty() {
         scenario.add_traffic(&live.traffic)?;
     }
+    let outputs = outputs_of_run(live.record.as_deref(), &live.capture, &live.series, &live.report);
+    check_outputs(&outputs, &scenario, file, flags)?;
     Ok(scenario)
 }
 

@@ -1,7 +1,7 @@
 //! `narrows compare`: two runs side by side.
 
 use std::io::stdout;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use narrows_lab::run_comparison::{RunComparisonOptions, RunData, compare_runs};
@@ -10,6 +10,7 @@ use narrows_scenario::typed;
 
 use crate::json::Json;
 use crate::output::Failure;
+use crate::outputs;
 use crate::plot::refuse_parquet;
 use crate::report::{self, Kept, look};
 use crate::trace;
@@ -63,33 +64,38 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
         to: time("--to", &args.until)?,
         paired: args.paired,
     };
-    let (a, b) = (run(&args.a)?, run(&args.b)?);
+    let (a, b) = (files(&args.a)?, files(&args.b)?);
+    outputs::check(&[("--json", args.json.path())], &[&a[..], &b[..]].concat())?;
+    let (a, b) = (run(&args.a, &a)?, run(&args.b, &b)?);
     let compared = compare_runs(&a, &b, &options).map_err(|error| Failure::Other(error.to_string()))?;
     args.json.put_coloured(SCHEMA, &compared, || compared.text(look(&stdout())).to_string())?;
     Ok(0)
 }
 
-/// Reads one file or two, which tell by what is in them what they are.
-fn run(word: &str) -> Result<RunData, Failure> {
-    let mut run = RunData { name: word.to_owned(), ..RunData::default() };
-    let Some((first, second)) = word.split_once(',').filter(|_| !Path::new(word).exists()) else {
-        read(word, &mut run)?;
-        return Ok(run);
+/// The files of a run: one, or two with a comma in between.
+fn files(word: &str) -> Result<Vec<PathBuf>, Failure> {
+    let file = |word: &str| match report::is_number(word) {
+        true => Kept::find().numbered(word),
+        false => Ok(word.into()),
     };
-    read(first, &mut run)?;
-    read(second, &mut run)?;
-    match run.report.is_some() && run.series.is_some() {
+    match word.split_once(',').filter(|_| !Path::new(word).exists()) {
+        Some((first, second)) => Ok(vec![file(first)?, file(second)?]),
+        None => Ok(vec![file(word)?]),
+    }
+}
+
+/// Reads one file or two, which tell by what is in them what they are.
+fn run(word: &str, files: &[PathBuf]) -> Result<RunData, Failure> {
+    let mut run = RunData { name: word.to_owned(), ..RunData::default() };
+    files.iter().try_for_each(|file| read(file, &mut run))?;
+    match files.len() < 2 || (run.report.is_some() && run.series.is_some()) {
         true => Ok(run),
         false => Err(Failure::Other(format!("{word}: two of a kind, expected a report and a series"))),
     }
 }
 
-fn read(word: &str, run: &mut RunData) -> Result<(), Failure> {
-    if report::is_number(word) {
-        run.report = Some(report::read(&Kept::find().numbered(word)?)?);
-        return Ok(());
-    }
-    let (name, bytes) = trace::read(Path::new(word))?;
+fn read(file: &Path, run: &mut RunData) -> Result<(), Failure> {
+    let (name, bytes) = trace::read(file)?;
     refuse_parquet(&name, &bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     if text.trim_start().starts_with('{') {

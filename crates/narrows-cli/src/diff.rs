@@ -9,6 +9,7 @@ use narrows_scenario::{Difference, Scenario};
 
 use crate::json::Json;
 use crate::output::{Failure, say};
+use crate::outputs;
 
 /// Maximum number of attempts to apply a change while others change the run.
 const TRIES: u32 = 20;
@@ -37,15 +38,16 @@ pub(crate) struct Diff {
 
 /// Status 0 without a difference, 1 with one, as in diff(1).
 pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
+    let load = |file: &Path| -> Result<Scenario, Failure> {
+        let scenario = Scenario::load(file)?;
+        outputs::check_scenario(&[("--json", args.json.path())], &scenario, Some(file))?;
+        Ok(scenario)
+    };
     let difference = match &args.second {
-        Some(second) => Scenario::load(&args.first)?.difference(&Scenario::load(second)?),
+        Some(second) => load(&args.first)?.difference(&load(second)?),
         None => {
-            from_run(
-                &Client::find_or_start(args.run.as_deref())?,
-                &Scenario::load(&args.first)?,
-                &args.first,
-            )?
-            .0
+            let run = Client::find_or_start(args.run.as_deref())?;
+            from_run(&run, &load(&args.first)?, &args.first)?.0
         }
     };
     args.json.put(SCHEMA, &difference, || difference.to_string())?;

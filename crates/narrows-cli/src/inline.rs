@@ -11,10 +11,9 @@ use narrows_scenario::{Scenario, Way, span_of_time};
 
 use crate::args;
 use crate::certify::{lateness_bounds, verdict};
-use crate::check::{outputs_of_run, scenario_at};
+use crate::check::{check_outputs, outputs_of_run, scenario_at};
 use crate::live::{cabling, capture, pace, packets, reading, series};
 use crate::output::{Failure, say};
-use crate::outputs;
 use crate::report::{self, Kept};
 
 /// Prepares and checks the network and the options of the run. `devices` gives the direction of packets
@@ -25,12 +24,9 @@ pub(crate) fn prepare(
     kind: RunKind,
     args: &args::Inline,
 ) -> Result<(Scenario, InlineOptions), Failure> {
-    let read: Vec<&Path> = file.into_iter().chain(args.link.scripts()).collect();
-    outputs::check(
-        &outputs_of_run(args.record.as_deref(), &args.capture, &args.series, &args.report),
-        &read,
-    )?;
     let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
+    let outputs = outputs_of_run(args.record.as_deref(), &args.capture, &args.series, &args.report);
+    check_outputs(&outputs, &scenario, file, &args.link)?;
     Ok((scenario, options(kind, args)?))
 }
 

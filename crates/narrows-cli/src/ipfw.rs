@@ -1,6 +1,7 @@
 //! `narrows ipfw`: explains ipfw commands and scripts, or applies them to a run.
 
 use std::fs;
+use std::path::Path;
 
 use clap::{Args, Subcommand, ValueHint};
 use narrows_live::control::Client;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use crate::commands::{Commands, System, commands};
 use crate::json::Json;
 use crate::output::{Failure, print};
+use crate::outputs;
 
 /// The command as it follows `narrows ipfw`.
 #[derive(Debug, Args)]
@@ -113,7 +115,7 @@ fn check(args: &Check) -> Result<u8, Failure> {
     let interfaces = interfaces(&args.interfaces)?;
     let (mut scripts, mut wrong) = (Vec::new(), None);
     for file in &args.files {
-        match explained(file, &interfaces) {
+        match explained(file, args, &interfaces) {
             Ok(one) => scripts.push(one),
             Err(error) => {
                 wrong = Some(error);
@@ -140,11 +142,12 @@ fn check(args: &Check) -> Result<u8, Failure> {
     wrong.map_or(Ok(0), Err)
 }
 
-fn explained<'a>(file: &'a str, interfaces: &Interfaces) -> Result<Explanation<'a>, Failure> {
+fn explained<'a>(file: &'a str, args: &Check, interfaces: &Interfaces) -> Result<Explanation<'a>, Failure> {
     let script = Script::load(file, interfaces)?;
-    let scenario = script.scenario(file)?.to_toml();
+    let scenario = script.scenario(file)?;
+    outputs::check_scenario(&[("--json", args.json.path())], &scenario, Some(Path::new(file)))?;
     let lines = script.lines.iter().map(ToString::to_string);
-    Ok(Explanation { file, explanation: lines.collect(), scenario })
+    Ok(Explanation { file, explanation: lines.collect(), scenario: scenario.to_toml() })
 }
 
 /// The interfaces of all `--interface` options.

@@ -53,14 +53,8 @@ impl Json {
         is_stdout(self.path())
     }
 
-    /// Fails early if the file cannot be written, or if it would overwrite a hand-written file.
+    /// Fails early if the file cannot be written.
     pub(crate) fn probe(&self) -> Result<(), Failure> {
-        if let Some(path) = self.path().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
-            let name = path.display();
-            return Err(Failure::Other(format!(
-                "--json {name}: JSON does not go to a file of scenarios; to print it, put the file before the flag: {name} --json"
-            )));
-        }
         probe_writable(self.path())
     }
 

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     if let Some(status) = cni::as_plugin() {
         return status;
     }
-    let result = match usage::arguments().command {
+    let result = usage::arguments().and_then(|arguments| match arguments.command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
         Command::Up(args) => up::up(&args),
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
         Command::Agent => machines::agent(),
         Command::GuestSupervisor { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
-    };
+    });
     match result {
         Ok(status) => ExitCode::from(status),
         // The reader of our output has closed it.

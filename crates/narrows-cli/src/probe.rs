@@ -104,7 +104,8 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     probe_writable(trace_file.as_deref())?;
     probe_writable(scenario_file)?;
     args.json.probe()?;
-    outputs::check(&[("--json", args.json.path()), ("--output", args.output.as_deref())], &[])?;
+    let beside = scenario_file.and(trace_file.as_deref());
+    outputs::check(&[("--json", args.json.path()), ("the trace of --scenario", beside)], &[])?;
     let mut drive = match &args.drive {
         Some(link) => Some(Drive::start(link, args.run.as_deref(), guess, window)?),
         None => None,

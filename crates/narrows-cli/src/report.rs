@@ -15,6 +15,7 @@ use narrows_scenario::{printable, read_bytes};
 
 use crate::json::Json;
 use crate::output::{Failure, print, print_coloured, write_json};
+use crate::outputs;
 use crate::state;
 
 /// The variable with the default report form.
@@ -76,17 +77,22 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
     }
     let (which, json) = args.meant()?;
     json.probe()?;
-    let report = match which.as_deref() {
-        Some("-") => parse(
+    let file = match which.as_deref() {
+        Some("-") => None,
+        Some(number) if is_number(number) => Some(folder.numbered(number)?),
+        Some(file) => Some(file.into()),
+        None => match folder.reports().into_iter().next() {
+            Some(newest) => Some(newest),
+            None => return Err(Failure::Other(format!("no report to show: {}", folder.count()))),
+        },
+    };
+    outputs::check(&[("--json", json.path())], file.as_slice())?;
+    let report = match &file {
+        Some(file) => read(file)?,
+        None => parse(
             Path::new("stdin"),
             &read_bytes("-".as_ref()).map_err(|cause| reading("stdin".as_ref(), &cause))?,
         )?,
-        Some(number) if is_number(number) => read(&folder.numbered(number)?)?,
-        Some(file) => read(Path::new(file))?,
-        None => match folder.reports().first() {
-            Some(path) => read(path)?,
-            None => return Err(Failure::Other(format!("no report to show: {}", folder.count()))),
-        },
     };
     if let Some(path) = json.path() {
         write_json(path, &report)?;

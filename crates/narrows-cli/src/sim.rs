@@ -9,10 +9,9 @@ use narrows_scenario::{LinkFlags, Scenario, printable};
 use narrows_sim::{Destination, SeriesOptions, SimOptions, replay_watched, simulate_watched};
 
 use crate::args;
-use crate::check::scenario;
+use crate::check::{check_outputs, scenario};
 use crate::json::is_stdout;
 use crate::output::{Failure, print, print_coloured};
-use crate::outputs;
 use crate::progress::{Long, status_or_interrupted};
 use crate::report::ReportForm;
 use crate::report::{self, Kept};
@@ -43,8 +42,6 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         threads: args.threads,
     };
     args.report.json.probe()?;
-    let read = [args.scenario.as_deref(), args.replay.as_deref()].into_iter().flatten();
-    outputs::check(&outputs(args), &read.chain(args.link.scripts()).collect::<Vec<_>>())?;
     if let Some(log) = &args.replay {
         if args.link.is_given() {
             return Err(Failure::Other("--replay with link flags: the log defines the network".into()));
@@ -59,6 +56,7 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         return Ok(status_or_interrupted(status, "the report covers the time until then"));
     }
     let scenario = offered(args)?;
+    check_outputs(&outputs(args), &scenario, args.scenario.as_deref(), &args.link)?;
     let length = options.duration.or(scenario.duration);
     let total = length.map(|length| length.nanos() / MILLISECOND);
     let mut long = Long::start(args.report.quiet)?;

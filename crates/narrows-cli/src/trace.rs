@@ -11,7 +11,6 @@ use narrows_scenario::{preset_trace, read_bytes};
 
 use crate::json::Json;
 use crate::output::{Failure, put, say};
-use crate::outputs;
 use crate::progress::{Progress, Quiet};
 
 /// Version of the JSON output of `info`.
@@ -138,9 +137,9 @@ fn convert(args: &Convert) -> Result<u8, Failure> {
     let reading = Reading { format: args.from, columns: args.columns.as_deref() };
     let trace = load(&args.input, reading, args.resample.as_deref(), args.quiet)?;
     let output = args.output.as_deref().or(args.to_file.as_deref()).unwrap_or(Path::new("-"));
-    outputs::check(&[("OUTPUT", Some(output))], &[])?;
     let format = args.to.or_else(|| Format::of_file(&output.to_string_lossy())).ok_or_else(|| {
-        let names = Format::names().join(", ");
+        let can = Format::ALL.iter().filter(|format| trace.write(**format).is_ok());
+        let names = can.map(|format| format.name()).collect::<Vec<_>>().join(", ");
         Failure::Other(format!("{}: unknown format; set it with --to: one of {names}", output.display()))
     })?;
     let written = trace.write(format).map_err(|error| Failure::Other(error.to_string()))?;

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Error, FromArgMatches};
+use clap::{ArgMatches, Command, Error, FromArgMatches};
 use narrows_scenario::printable;
 
 use crate::args::Arguments;
 use crate::help::command;
-use crate::output::say;
+use crate::output::{Failure, say};
+use crate::outputs;
 
 /// Words of other programs, and their names here.
 const FLAGS: &[(&str, &str)] = &[
@@ -65,10 +66,13 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// Parses the command line; prints an error and exits if it is invalid.
-pub(crate) fn arguments() -> Arguments {
+///
+/// # Errors
+/// If an output would overwrite an input or another output.
+pub(crate) fn arguments() -> Result<Arguments, Failure> {
     let given: Vec<OsString> = env::args_os().collect();
-    match parse(&given) {
-        Ok(arguments) => arguments,
+    match parse_and(&given, outputs::check_line) {
+        Ok((arguments, checked)) => checked.map(|()| arguments),
         Err(error) => {
             if error.kind() == ErrorKind::UnknownArgument
                 && let Some(line) = forgotten_dashes(&given)
@@ -92,9 +96,19 @@ fn refuse(error: &Error) -> ! {
 }
 
 pub(crate) fn parse(given: &[OsString]) -> Result<Arguments, Error> {
+    parse_and(given, |_, _| ()).map(|(arguments, ())| arguments)
+}
+
+/// Parses a command line, and lets `look` see it as clap does.
+fn parse_and<T>(
+    given: &[OsString],
+    look: impl FnOnce(&Command, &ArgMatches) -> T,
+) -> Result<(Arguments, T), Error> {
     let mut command = command();
     let mut matches = command.try_get_matches_from_mut(given)?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let seen = look(&command, &matches);
+    let parsed = Arguments::from_arg_matches_mut(&mut matches);
+    Ok((parsed.map_err(|error| error.format(&mut command))?, seen))
 }
 
 /// Adds better help to the error.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 /// Whether to run in exact virtual time, and how.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ pub(crate) struct VirtualTime {
     #[arg(long = "virtual")]
     pub(crate) wanted: bool,
     /// Guest kernel: an installed version, or a path [default: the newest installed]
-    #[arg(long, value_name = "VERSION|PATH", requires = "wanted")]
+    #[arg(long, value_name = "VERSION|PATH", requires = "wanted", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<OsString>,
     /// Let guest programs write to this folder or file of the host; repeatable [default: none]
     #[arg(long, value_name = "PATH", requires = "wanted")]

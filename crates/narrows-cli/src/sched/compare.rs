@@ -77,7 +77,8 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
     };
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
+    let named = [("--json", args.json.path()), ("--plot", args.plot.as_deref())];
+    outputs::check_scenario(&named, &scenario, args.scenario.as_deref())?;
     let mut long = Long::start(args.quiet.quiet)?;
     let comparison = run(&scenario, &options, &mut |step| long.step(step));
     drop(long);

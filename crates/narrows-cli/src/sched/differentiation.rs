@@ -12,7 +12,6 @@ use narrows_lab::differentiation::{
 
 use crate::json::{Json, is_stdout};
 use crate::output::{Failure, probe_plot, put};
-use crate::outputs;
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// Additional help text, at the end of the help.
@@ -107,7 +106,6 @@ pub(crate) fn differentiation(args: &Differentiation) -> Result<u8, Failure> {
     };
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let mut long = Long::start(args.quiet.quiet)?;
     let found = run(&options, &mut |step| long.step(step));
     drop(long);

@@ -11,7 +11,6 @@ use narrows_scenario::{LinkFlags, Medium, Scenario};
 
 use crate::json::{Json, is_stdout};
 use crate::output::{Failure, probe_plot, put};
-use crate::outputs;
 use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// Additional help text, at the end of the help.
@@ -117,7 +116,6 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
     };
     args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    outputs::check(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())], &[])?;
     let mut long = Long::start(args.quiet.quiet)?;
     let found = judge(&options, &mut |step| long.step(step));
     drop(long);

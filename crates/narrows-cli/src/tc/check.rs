@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::json::Json;
 use crate::output::Failure;
+use crate::outputs;
 
 /// Its arguments.
 #[derive(Debug, Args)]
@@ -60,12 +61,14 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
         }
     };
     let found = Found { explanation: explanation.lines().collect(), scenario: scenario.as_deref() };
+    // The usual error is a missing table, and comes after the explanation.
+    let parsed = scenario.as_deref().map(|text| Scenario::parse(text, "the scenario above")).transpose();
+    if let Ok(Some(scenario)) = &parsed {
+        outputs::check_scenario(&[("--json", args.json.path())], scenario, None)?;
+    }
     let whole = || format!("{explanation}{between}{}", scenario.as_deref().unwrap_or_default());
     args.json.put(SCHEMA, &found, whole)?;
-    // The usual error is a missing table.
-    if let Some(scenario) = &scenario {
-        Scenario::parse(scenario, "the scenario above")?;
-    }
+    parsed?;
     Ok(0)
 }
 

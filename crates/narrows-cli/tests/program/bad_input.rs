@@ -2,7 +2,6 @@
 //! nothing is left behind.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::common::{Finished, NARROWS, Scratch, finish, narrows, quoted, run, scenarios};
@@ -194,35 +193,6 @@ fn a_full_disk_is_an_error() {
             "{ended}"
         );
     }
-}
-
-/// What a person has written is not overwritten, nor one result by another.
-#[test]
-fn outputs_are_files_of_their_own() {
-    let scratch = Scratch::new();
-    let text = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n";
-    let scenario = scratch.write("s.toml", text);
-    let script = scratch.write("shape.sh", "tc qdisc add dev eth0 root netem delay 10ms\n");
-    let [scenario, script, other] =
-        [scenario, script, scratch.file("same.csv")].map(|path| path.display().to_string());
-    let beside = format!("{}/./same.csv", scratch.path().display());
-    for (words, said) in [
-        (&["sim", &scenario, "--series", &scenario][..], "this file is read, and would be overwritten"),
-        (&["run", &scenario, "--record", &scenario, "--", "true"], "this file is read"),
-        (&["run", "--tc", &script, "--packets", &script, "--", "true"], "this file is read"),
-        (&["sim", "--rate", "1mbit", "--packets", &scenario], "--packets"),
-        (&["sim", "--rate", "1mbit", "--packets", &scenario], "results do not go to a file of scenarios"),
-        (&["sim", "--rate", "1mbit", "--packets", &other, "--series", &beside], "would both go to"),
-        (
-            &["run", "--record", &other, "--json", &other, "--", "true"],
-            "--json and --record would both go to",
-        ),
-    ] {
-        let ended = finish(&mut narrows(words.iter().copied())).expect(2);
-        assert!(ended.err.contains(said), "{words:?}: {ended}");
-    }
-    assert_eq!(fs::read_to_string(&scenario).unwrap(), text);
-    assert!(!Path::new(&other).exists());
 }
 
 #[test]

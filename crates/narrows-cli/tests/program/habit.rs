@@ -241,7 +241,7 @@ fn a_ctrl_c_gives_what_there_is() {
     sim.until_it_complains(",link.up,");
     sim.signal("INT");
     let sim = sim.wait().expect(130);
-    assert!(sim.out.contains("interrupted after") && sim.out.contains("of 720000s"), "{sim}");
+    assert!(sim.out.contains("interrupted after") && sim.out.contains("of 720000.0 s"), "{sim}");
     assert!(sim.err.contains("narrows: interrupted") && !sim.err.contains("left:"), "{sim}");
 
     let lab = start(&mut narrows(["sched", "compare", "--duration", "200h", "--json"]));

@@ -55,7 +55,7 @@ fn interfaces_of_scripts_are_given_to_hosts() {
     let done = finish(&mut narrows(["run", "--ipfw", &two, "--", "echo", "started"])).expect(2);
     assert!(done.err.contains("two.conf:2:") && done.err.contains("no packet can reach a pipe"), "{done}");
     let done = finish(&mut narrows(["check", "--ipfw", &two, "--interface", "em0"])).expect(2);
-    assert!(done.err.contains("write em0=client or em0=server"), "{done}");
+    assert!(done.err.contains("write em0=client, em0=server or em0=neither"), "{done}");
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod names;
 mod nat;
 mod netem;
 mod ordinary_user;
+mod outputs;
 mod overload;
 mod pace;
 mod packets;

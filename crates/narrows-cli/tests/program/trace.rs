@@ -113,6 +113,12 @@ fn what_is_wrong_with_a_trace_or_a_pattern_is_said_and_exits_with_2() {
         (&["trace", "info", back][..], &["back.csv:3", "goes back"][..]),
         (&["trace", "info", "/nowhere/x.csv"], &["cannot read /nowhere/x.csv"]),
         (&["trace", "convert", &example("cell.csv"), "x.y"], &["unknown format", "--to"]),
+        (
+            &["trace", "convert", &example("cell.csv"), "-"],
+            &[
+                "-: unknown format; set it with --to: one of csv, mahimahi, netem-trace, theaterq, sabre, pensieve\n",
+            ],
+        ),
         (&["trace", "convert", &example("cell.csv"), "-", "--to", "mahimaji"], &["did you mean `mahimahi`?"]),
         (
             &["trace", "convert", &example("cell.csv"), "-", "--to", "csv", "--columns", "jitter"],
