@@ -178,7 +178,16 @@ impl Session {
         if count > 0 {
             let (asked, key) = (self.trains.asked, key(from, to, tag));
             self.trains.asked += 1;
-            self.trains.all.push(Reverse(Train { next: start, asked, left: count, gap, port, length, key, tag }));
+            self.trains.all.push(Reverse(Train {
+                next: start,
+                asked,
+                left: count,
+                gap,
+                port,
+                length,
+                key,
+                tag,
+            }));
         }
         let now = self.now;
         let (engine, trains) = self.inner()?;
