@@ -62,8 +62,8 @@ impl Bed {
         let mut packets = Director::new(engine, scenario.clone(), cables, (Division::default(), &[]))?;
         packets.wait_by(how);
         let (thread, done) = start(prepared, load)?;
-        if let End::Signal(_) = packets.run(Some(done.as_fd()), &mut self.signals)? {
-            return Err(CalibrateError::Interrupted);
+        if let End::Signal(ended) = packets.run(Some(done.as_fd()), &mut self.signals)? {
+            return Err(CalibrateError::Interrupted(ended.signal as i32));
         }
         let found = join(thread)?;
         let mut info = RunInfo::of(scenario, Kind::Live);
@@ -96,7 +96,7 @@ impl Bed {
             let mut waiting = [Waiting::readable(&self.signals), Waiting::readable(&done)];
             wait(&mut waiting, None).map_err(CalibrateError::System)?;
             if waiting[0].is_ready() {
-                return Err(CalibrateError::Interrupted);
+                return Err(interrupted(&mut self.signals));
             }
             if waiting[1].is_ready() {
                 return join(thread);
@@ -119,7 +119,7 @@ impl Bed {
             return Err(CalibrateError::Hosts);
         };
         let (thread, done) = start(ends, load)?;
-        let late = forward(&mut from.end, &mut to.end, &delay, &done, &self.signals)?;
+        let late = forward(&mut from.end, &mut to.end, &delay, &done, &mut self.signals)?;
         Ok((join(thread)?, late))
     }
 }
@@ -159,13 +159,23 @@ fn join<T>(thread: JoinHandle<Result<T, CalibrateError>>) -> Result<T, Calibrate
 /// How many turns the forwarder makes between checks whether to end.
 const TURNS: u32 = 1_024;
 
+const SIGINT: i32 = 2;
+
+/// The signal that came.
+fn interrupted(signals: &mut EndSignals) -> CalibrateError {
+    match signals.take() {
+        Ok(came) => CalibrateError::Interrupted(came.map_or(SIGINT, |came| came.signal as i32)),
+        Err(error) => CalibrateError::System(error),
+    }
+}
+
 /// `delay` gives the delay of the packet with a number, in nanoseconds.
 fn forward(
     from: &mut CableEnd,
     to: &mut CableEnd,
     delay: &impl Fn(u64) -> u64,
     done: &UnixStream,
-    signals: &EndSignals,
+    signals: &mut EndSignals,
 ) -> Result<Vec<i64>, CalibrateError> {
     let (mut batch, mut pool, mut received) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
     // By due instant, then by number.
@@ -189,10 +199,10 @@ fn forward(
             pool.recycle(frame);
         }
         if turn % TURNS == 0 {
-            let mut waiting = [Waiting::readable(done), Waiting::readable(signals)];
+            let mut waiting = [Waiting::readable(done), Waiting::readable(&*signals)];
             wait(&mut waiting, Some(clock_monotonic())).map_err(CalibrateError::System)?;
             if waiting[1].is_ready() {
-                return Err(CalibrateError::Interrupted);
+                return Err(interrupted(signals));
             }
             if waiting[0].is_ready() {
                 break;

@@ -77,6 +77,9 @@ pub struct Calibration {
     pub together: Vec<Together>,
     /// Whether it was interrupted: later measurements are missing.
     pub interrupted: bool,
+    /// By which signal.
+    #[serde(skip)]
+    pub signal: Option<i32>,
     /// The verdict in one sentence.
     pub verdict: String,
 }
@@ -123,9 +126,9 @@ pub enum CalibrateError {
     /// A call to the system failed.
     #[error("cannot measure: {0}")]
     System(std::io::Error),
-    /// A signal asked us to end.
+    /// A signal with this number asked us to end.
     #[error("interrupted: nothing is left behind")]
-    Interrupted,
+    Interrupted(i32),
 }
 
 /// Measurements other than one-way times: the floor, round trips, timers, packets due together.
@@ -153,11 +156,12 @@ pub fn calibrate(
         timers: Vec::new(),
         together: Vec::new(),
         interrupted: false,
+        signal: None,
         verdict: String::new(),
     };
     match all.measure(&mut bed, effort, &mut progress) {
         Ok(()) => {}
-        Err(CalibrateError::Interrupted) => all.interrupted = true,
+        Err(CalibrateError::Interrupted(signal)) => (all.interrupted, all.signal) = (true, Some(signal)),
         Err(error) => return Err(error),
     }
     all.knee_per_second = accuracy::knee(&all.accuracy);

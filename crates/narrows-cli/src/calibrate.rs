@@ -65,7 +65,7 @@ pub(crate) fn calibrate(args: &Calibrate) -> Result<u8, Failure> {
     if found.interrupted {
         // If stderr is closed, the exit status is enough.
         let _ = writeln!(io::stderr(), "narrows: interrupted: partial measurements follow");
-        return Ok(INTERRUPTED);
+        return Ok(found.signal.map_or(INTERRUPTED, |signal| 128 + signal as u8)); // at most 64
     }
     Ok(0)
 }

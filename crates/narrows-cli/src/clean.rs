@@ -3,7 +3,7 @@
 //! Namespaces, interfaces and address translation vanish with the process that created them, however it
 //! ends. A `kill -9` can leave behind: control sockets, sockets of feeds, programs that reset their
 //! parent-death signal, settings of the host that `--internet` changed, offloads of interfaces that
-//! `bridge` and `route` switched off, and barriers of `attach --fail closed`. A network of `attach --persist` is no left-over, unless
+//! `bridge` and `route` switched off, barriers of `attach --fail closed`, and the file of `feed --device`. A network of `attach --persist` is no left-over, unless
 //! its interface is gone.
 //!
 //! Anything that does not certainly belong to a killed run is left alone. Problems are reported at the end,
@@ -14,6 +14,7 @@ use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
+use narrows_io::fuse_file;
 use narrows_io::ledger::{self, Cleared, LedgerError};
 use narrows_io::marked::Mark;
 use narrows_io::namespace::Namespace;
@@ -44,6 +45,9 @@ pub(crate) fn clean() -> Result<u8, Failure> {
     // These are in no folder of ours.
     for interface in said.note(remove_orphans()).unwrap_or_default() {
         said.say(&format!("removed the network that stayed at {interface}, which is gone"))?;
+    }
+    for path in said.note(fuse_file::remove_abandoned()).unwrap_or_default() {
+        said.say(&format!("removed {}", path.display()))?;
     }
     if said.lines == 0 && said.failed.is_empty() {
         print("nothing to clean up\n")?;

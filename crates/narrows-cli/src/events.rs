@@ -75,5 +75,7 @@ fn line(event: &Event) -> String {
         "changed" | "timeline" => format!("generation {}: ", event.generation),
         _ => String::new(),
     };
-    format!("{seconds:>6}.{milliseconds:03} s  {what:<14}  {generation}{}{by}\n", event.text)
+    // One line whatever a program is called.
+    let rest = format!("{generation}{}{by}", event.text).replace('\n', "\\n");
+    format!("{seconds:>6}.{milliseconds:03} s  {what:<14}  {rest}\n")
 }

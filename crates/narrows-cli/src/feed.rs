@@ -7,6 +7,7 @@ use std::io::{self, Read, Stdin};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use narrows_io::process::OtherProcess;
 use narrows_io::wait::{Waiting, wait};
 use narrows_live::control;
 use narrows_live::feeds::Place;
@@ -92,7 +93,8 @@ impl Unit {
 }
 
 pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
-    let places = control::Client::find_or_start(args.run.as_deref())?.feeds()?;
+    let run = control::Client::find_or_start(args.run.as_deref())?;
+    let places = run.feeds()?;
     if args.list {
         return list(&places, &args.json);
     }
@@ -109,7 +111,9 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
     }
     if let Some(path) = &args.device {
         let config = DeviceConfig { when_full: args.when_full.into(), wake_level: args.wake_level };
-        return device::device(place, path, config, &args.command);
+        let number = run.process()?;
+        let run = number.and_then(|number| OtherProcess::open(number).ok());
+        return device::device(run.as_ref(), place, path, config, &args.command);
     }
     let mut client = Client::connect(&place.path).map_err(|error| failed(place, &error))?;
     let mut input = Input { stdin: io::stdin(), parser: Parser::of(args), repeated: Vec::new() };

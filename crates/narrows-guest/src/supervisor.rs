@@ -31,6 +31,8 @@ use crate::controller::{Controller, ControllerError};
 use crate::machine::INIT;
 use crate::plan::Plan;
 
+/// The status of a program that ended well, where a part of its output was lost.
+const LOST: u8 = 2;
 /// How long a program that was asked to end may take, in real time, before the guest is ended.
 const GRACE: Duration = Duration::from_secs(10);
 /// The same while virtual time stands still because the program computes: then nothing in the guest can receive the
@@ -342,11 +344,14 @@ impl Supervisor {
                 FromGuest::Failed(why) => return Err(Broken::Said(why)),
                 FromGuest::Ended(status, at) => {
                     let (started, since) = self.started.unwrap_or((at, now));
+                    let mut remarks = self.console.remarks(self.memory);
+                    remarks.extend(self.carrier.lost());
+                    let is_whole = self.carrier.lost().next().is_none();
                     return Ok(Some(End {
-                        status,
+                        status: if status == 0 && !is_whole { LOST } else { status },
                         virtual_time: at.saturating_sub(started),
                         real_time: now.as_nanos() - since.as_nanos(),
-                        remarks: self.console.remarks(self.memory),
+                        remarks,
                     }));
                 }
                 // Already written by the carrier.
@@ -380,7 +385,8 @@ impl Supervisor {
             match self.asked {
                 Some((asked, _)) if now < later(asked, SAME) => continue,
                 Some(_) => {
-                    return Err(Broken::Said("asked to end twice: the guest was ended at once".into()));
+                    let why = "asked to end twice: the guest was ended at once, without a report";
+                    return Err(Broken::Overdue(128 + signal.signal as u8, why.into()));
                 }
                 None if self.started.is_none() => {
                     return Err(Broken::Said("asked to end before the program had started".into()));

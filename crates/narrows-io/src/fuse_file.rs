@@ -9,9 +9,11 @@
 
 mod message;
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,9 @@ const BUFFER: usize = LONGEST_WRITE + 4096;
 pub const READABLE: u32 = libc::POLLIN as u32;
 /// In `poll` events: data can be written.
 pub const WRITABLE: u32 = libc::POLLOUT as u32;
+
+/// What is mounted, in tables of mounts.
+const SOURCE: &str = "narrows";
 
 /// Why a file cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -148,7 +153,7 @@ impl FuseFile {
         let (user, group, number) = (geteuid(), getegid(), file.device.as_raw_fd());
         let options = format!("fd={number},rootmode=100600,user_id={user},group_id={group}");
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        let mounted = mount(Some("narrows"), &file.path, Some("fuse"), flags, Some(options.as_str()));
+        let mounted = mount(Some(SOURCE), &file.path, Some("fuse"), flags, Some(options.as_str()));
         match mounted {
             Ok(()) => Ok(file),
             Err(errno) => Err(FuseFileError::Mount { path: file.path.clone(), cause: errno.into() }),
@@ -292,6 +297,52 @@ impl FuseFile {
             },
         }
     }
+}
+
+/// Removes files whose server has been killed, in this mount namespace, and returns their names. Those of other users stay.
+///
+/// # Errors
+/// If the mounts cannot be listed, or one cannot be removed.
+pub fn remove_abandoned() -> io::Result<Vec<PathBuf>> {
+    let mut removed = Vec::new();
+    for path in served(&fs::read_to_string("/proc/self/mountinfo")?) {
+        let is_abandoned = |error: io::Error| error.raw_os_error() == Some(libc::ENOTCONN);
+        if fs::metadata(&path).is_err_and(is_abandoned) {
+            match umount2(&path, MntFlags::MNT_DETACH) {
+                // Another user's.
+                Err(Errno::EPERM) => continue,
+                other => other?,
+            }
+            fs::remove_file(&path)?;
+            removed.push(path);
+        }
+    }
+    Ok(removed)
+}
+
+/// The mount points of ours in a table of mounts (proc_pid_mountinfo(5)).
+fn served(table: &str) -> Vec<PathBuf> {
+    let ours = format!("fuse {SOURCE}");
+    let lines = table.lines().filter_map(|line| line.split_once(" - "));
+    let lines = lines.filter(|(_, what)| what.strip_prefix(&ours).is_some_and(|rest| rest.starts_with(' ')));
+    lines
+        .filter_map(|(mount, _)| mount.split(' ').nth(4))
+        .map(|path| PathBuf::from(unescaped(path)))
+        .collect()
+}
+
+/// A path as it was before spaces and the like became `\\040`.
+fn unescaped(text: &str) -> OsString {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, behind @ ..] = rest {
+        let code = behind
+            .first_chunk::<3>()
+            .filter(|_| *first == b'\\')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &behind[3..] } else { behind };
+    }
+    OsString::from_vec(bytes)
 }
 
 impl AsFd for FuseFile {

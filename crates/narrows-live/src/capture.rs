@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
@@ -52,6 +54,9 @@ pub struct Capture {
     full: Option<SyncSender<Batch>>,
     spent: Receiver<Batch>,
     writer: Option<JoinHandle<Result<u64, WriteError>>>,
+    /// Packets that the thread got, and those among them that are in the file for certain.
+    passed: u64,
+    written: Arc<AtomicU64>,
     /// All missing packets, and those since the last packet kept.
     missing: u64,
     missing_now: u64,
@@ -102,8 +107,10 @@ impl Capture {
             writer.interface(&names, port, LinkLayer::Ethernet)?;
         }
         writer.flush()?;
+        let written = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             writer,
+            written: Arc::clone(&written),
             names,
             scenario: scenario.clone(),
             ways: BTreeSet::new(),
@@ -122,6 +129,8 @@ impl Capture {
             full: Some(full),
             spent,
             writer: Some(thread),
+            passed: 0,
+            written,
             missing: 0,
             missing_now: 0,
             passed_on: Time::ZERO,
@@ -204,11 +213,13 @@ impl Capture {
             Ok(written) => (Some(written), None),
             Err(error) => (None, Some(error.error)),
         };
+        // Some may be in the part of the file behind the last batch that is whole.
+        let lost = if error.is_some() { self.passed - self.written.load(Ordering::Relaxed) } else { 0 };
         let reader_is_gone = error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         CaptureReport {
             file: std::mem::take(&mut self.file),
             written_packets: written,
-            missing_packets: self.missing,
+            missing_packets: self.missing + lost,
             error: error.map(|error| error.to_string()),
             reader_is_gone,
         }
@@ -217,6 +228,7 @@ impl Capture {
     fn close(&mut self, now: Time) -> Result<u64, WriteError> {
         if let Some(full) = self.full.take() {
             self.batch.complete = now;
+            self.passed += self.batch.packets.len() as u64;
             // Waiting for the disk is acceptable now. If the thread is gone, it left an error.
             let _ = full.send(std::mem::take(&mut self.batch));
         }
@@ -248,9 +260,11 @@ impl Capture {
     fn pass_on(&mut self, now: Time) -> bool {
         let Some(full) = &self.full else { return false };
         self.batch.complete = now;
+        let packets = self.batch.packets.len() as u64;
         match full.try_send(std::mem::take(&mut self.batch)) {
             Ok(()) => {
                 self.passed_on = now;
+                self.passed += packets;
                 self.batch = self.spent.try_recv().unwrap_or_default();
                 true
             }
@@ -274,6 +288,8 @@ impl Drop for Capture {
 /// The state of the writer thread.
 struct Writer {
     writer: VerdictWriter<WholeWrites>,
+    /// Packets in the file.
+    written: Arc<AtomicU64>,
     names: ElementNames,
     scenario: Scenario,
     /// Pairs of ports whose links the writer knows.
@@ -294,6 +310,7 @@ impl Writer {
             self.held.append(&batch);
             written += self.write_until(batch.complete)?;
             self.writer.flush()?;
+            self.written.store(written, Ordering::Relaxed);
             batch.packets.clear();
             batch.bytes.clear();
             // If nobody takes it back, the run has ended.

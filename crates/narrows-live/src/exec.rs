@@ -127,13 +127,15 @@ impl Place {
 
     /// Forwards signals until the program has ended. A signal from the terminal has reached it already.
     fn accompany(&self, program: &mut Running, signals: &mut EndSignals) -> Result<Ended, ExecError> {
+        let mut forwarded = None;
         loop {
             let mut waiting =
                 [Waiting::readable(program), Waiting::readable(signals), Waiting::readable(&self.run)];
             wait(&mut waiting, None).map_err(system("wait for the program"))?;
             let [_, has_signal, is_over] = waiting.map(|one| one.is_ready());
             if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
-                if status.signal().is_some_and(|signal| ASKED_BY_THE_RUN.contains(&signal)) {
+                let is_asked = |signal| ASKED_BY_THE_RUN.contains(&signal) && forwarded != Some(signal);
+                if status.signal().is_some_and(is_asked) {
                     // The run may have sent it; the run then ends soon.
                     let mut run = [Waiting::readable(&self.run)];
                     wait(&mut run, Some(later(SOON))).map_err(system("supervise the run"))?;
@@ -146,6 +148,7 @@ impl Place {
                     signals.take().map_err(system("read a signal"))?
             {
                 program.signal(signal).map_err(system("signal the program"))?;
+                forwarded = Some(signal as i32);
             }
             if is_over {
                 return self.end(program).map(|status| Ended { status, run_is_over: true });

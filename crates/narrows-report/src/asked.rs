@@ -16,7 +16,7 @@ impl RunInfo {
     /// The settings of this scenario as it is now. The span of the run and notes are filled in later.
     pub fn of(scenario: &Scenario, kind: Kind) -> Self {
         Self {
-            title: scenario.file.clone(),
+            title: scenario.file.replace('\n', "\\n"),
             kind,
             seed: Seed(scenario.seed),
             span: (Time::ZERO, Time::ZERO),

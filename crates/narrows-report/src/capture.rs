@@ -11,7 +11,8 @@ pub struct CaptureReport {
     pub file: String,
     /// Packets in it; `None` if it could not be completed.
     pub written_packets: Option<u64>,
-    /// Delivered or dropped packets that are not in it because the disk could not keep up.
+    /// Delivered or dropped packets that are not in it because the disk could not keep up; all that are not in it for
+    /// certain if it could not be completed.
     pub missing_packets: u64,
     /// Why it ends early, if it does.
     pub error: Option<String>,
@@ -29,9 +30,12 @@ impl CaptureReport {
             (None, Some(error)) => format!("the capture {file} IS INCOMPLETE: {error}"),
             (None, None) => format!("the capture {file} IS INCOMPLETE"),
         };
-        match missing {
-            0 => written,
-            _ => format!("{written}; {} more are MISSING because the disk was too slow", count(*missing)),
+        match (missing, error) {
+            (0, _) => written,
+            (_, Some(_)) => format!("{written}; {} packets are MISSING", count(*missing)),
+            (_, None) => {
+                format!("{written}; {} more are MISSING because the disk was too slow", count(*missing))
+            }
         }
     }
 }

@@ -46,9 +46,9 @@ impl FromStr for Memory {
             _ => ("", 0),
         };
         let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-        let size = size.filter(|size| (64 << 20..=1 << 40).contains(size));
+        let size = size.filter(|size| (64 << 20..=256 << 30).contains(size));
         size.map(Self)
-            .ok_or_else(|| "it is a size from 64M to 1024G, in whole M or G (MiB, GiB), as in 2G".into())
+            .ok_or_else(|| "it is a size from 64M to 256G, in whole M or G (MiB, GiB), as in 2G".into())
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use clap::ValueEnum;
 use narrows_io::child_lifetime::{end_of, end_with_us};
 use narrows_io::fuse_file::FuseFile;
-use narrows_io::process::Signal;
+use narrows_io::process::{OtherProcess, Signal};
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_live::feeds::Place;
 use narrows_live::feeds::client::ClientError;
@@ -35,8 +35,9 @@ impl From<Full> for WhenFull {
     }
 }
 
-/// Serves `place` at `path` while `command` runs; without a command, until a signal or the end of the run.
+/// Serves `place` of a run at `path` while `command` runs; without a command, until a signal or the end of the run.
 pub(super) fn device(
+    run: Option<&OtherProcess>,
     place: &Place,
     path: &Path,
     config: DeviceConfig,
@@ -55,8 +56,12 @@ pub(super) fn device(
     }
     let mut told: Vec<&dyn AsFd> = vec![&signals];
     told.extend(end.as_ref().map(|end| end as &dyn AsFd));
-    let over = match device.serve(&told) {
-        Ok(Served::Told) => "",
+    // A run in another PID namespace is missed when a program next uses the file.
+    let both: Vec<&dyn AsFd> = told.iter().copied().chain(run.map(|run| run as &dyn AsFd)).collect();
+    let is_over = || run.is_some_and(|run| run.is_over().unwrap_or(true));
+    let over = match device.serve(&both) {
+        Ok(Served::Told) if !is_over() => "",
+        Ok(Served::Told) => "; the run has ended",
         Ok(Served::Over) | Err(ClientError::Over | ClientError::Nobody) => {
             "; the run has ended, or no longer has this feed"
         }

@@ -136,7 +136,7 @@ fn footer(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
             Span::styled(tail.to_owned(), theme.dim()),
         ];
         frame.render_widget(Paragraph::new(Text::from(line)).scroll((0, skipped)), area);
-        frame.set_cursor_position(Position::new(area.x + width - skipped, area.y));
+        frame.set_cursor_position(Position::new((area.x + width).saturating_sub(skipped), area.y));
     };
     match &app.prompt {
         Some(Prompt::Filter(editor)) => prompt(frame, "/", editor, "   Enter: keep, Esc: end"),

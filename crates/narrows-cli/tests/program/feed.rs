@@ -417,6 +417,35 @@ fn device_program(scratch: &Scratch) -> String {
     quoted(program.to_str().unwrap())
 }
 
+/// It ends with its run; and what a killed one leaves is cleaned away.
+#[test]
+#[ignore = "needs namespaces, root"]
+fn a_device_file_is_gone_with_its_run_and_after_kill() {
+    let scratch = Scratch::new();
+    let device = scratch.file("a b/eth0");
+    let path = device.to_str().unwrap();
+    let name = format!("device-{}", std::process::id());
+    let delay = "link.up.delay={ feed = \"radio\", on-empty = \"drop\" }";
+    finish(&mut narrows(["up", "-q", "-d", "--delay", "5ms", "--set", delay, "--name", &name])).expect(0);
+    let serve = || {
+        let mut feeder = start(&mut narrows(["feed", "--run", &name, "--device", path]));
+        feeder.until_it_complains("link.up/radio is at");
+        feeder
+    };
+    let killed = serve();
+    killed.signal("KILL");
+    killed.wait();
+    assert!(fs::metadata(&device).is_err(), "nobody answers");
+    let cleaned = finish(&mut narrows(["clean"])).expect(0);
+    assert!(cleaned.out.contains(&format!("removed {path}\n")), "{cleaned}");
+    assert!(!fs::read_dir(scratch.file("a b")).unwrap().any(|entry| entry.is_ok()));
+    let served = serve();
+    finish(&mut narrows(["down", "-q", &name])).expect(0);
+    let ended = served.wait().expect(0);
+    assert!(ended.err.contains("0 values went to link.up/radio; the run has ended"), "{ended}");
+    assert!(!device.exists());
+}
+
 #[test]
 #[ignore = "needs namespaces, root, ping, cc"]
 fn a_device_file_takes_the_delays_of_a_program_that_knows_nothing_of_narrows() {

@@ -58,6 +58,32 @@ fn standard_input_is_read_whatever_it_is() {
 
 #[test]
 #[ignore = "needs guest kernel"]
+fn output_that_cannot_be_written_is_told() {
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    let child = inside([], "echo hi").stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+    assert!(said.contains("a part of the standard output was lost: No space left on device"), "{said}");
+    // A program's own status stays.
+    let mut failing = inside([], "echo hi; exit 7");
+    assert_eq!(failing.stdout(full()).stderr(Stdio::null()).status().unwrap().code(), Some(7));
+}
+
+#[test]
+#[ignore = "needs guest kernel"]
+fn a_second_signal_ends_a_guest_at_once_with_its_status() {
+    let mut busy = start(&mut inside([], "trap '' TERM; echo ready; while :; do sleep 1; done"));
+    busy.until_it_says("ready");
+    busy.signal("TERM");
+    sleep(Duration::from_millis(400));
+    busy.signal("TERM");
+    let ended = busy.wait().expect(143);
+    assert!(ended.err.contains("asked to end twice"), "{ended}");
+}
+
+#[test]
+#[ignore = "needs guest kernel"]
 fn only_what_is_named_is_written() {
     let folder = Scratch::new();
     fs::create_dir(folder.file("open")).unwrap();

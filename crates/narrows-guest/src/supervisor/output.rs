@@ -80,6 +80,7 @@ impl Outputs {
             chunk: vec![0; CHUNK],
             pending: None,
             closed: Vec::new(),
+            failed: Vec::new(),
             read: 0,
             given_back: 0,
             stopped: false,
@@ -97,8 +98,9 @@ pub(super) struct Carrier {
     chunk: Vec<u8>,
     /// The output being written, and how much of it has been.
     pending: Option<(Output, Vec<u8>, usize)>,
-    /// Streams that nobody reads any more.
+    /// Streams that nobody reads any more, and why others could not be written.
     closed: Vec<Output>,
+    failed: Vec<(Output, io::Error)>,
     read: u64,
     given_back: u64,
     stopped: bool,
@@ -131,10 +133,14 @@ impl Carrier {
                 match written {
                     Ok(count) => *done += count,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                    Err(_) => {
+                    Err(error) => {
                         let output = *output;
                         self.pending = None;
                         self.closed.push(output);
+                        // Whoever closes a pipe knows that it does.
+                        if error.kind() != ErrorKind::BrokenPipe {
+                            self.failed.push((output, error));
+                        }
                         return Ok(Some(Heard::Closed(output)));
                     }
                 }
@@ -181,6 +187,18 @@ impl Carrier {
             self.stopped = false;
         }
         self.stopped
+    }
+
+    /// What to say of output that could not be written.
+    pub(super) fn lost(&self) -> impl Iterator<Item = String> + '_ {
+        self.failed.iter().map(|(output, error)| {
+            let stream = match output {
+                Output::Standard => "the standard output",
+                Output::Error => "the error output",
+                Output::Terminal => "the terminal",
+            };
+            format!("a part of {stream} was lost: {error}")
+        })
     }
 
     /// Whether output is waiting for its reader.

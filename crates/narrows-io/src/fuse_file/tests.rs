@@ -68,3 +68,11 @@ fn what_stands_in_the_way_is_named_and_left_alone() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn own_mounts_are_found_by_their_name() {
+    let table = "36 35 98:0 / /mnt rw,noatime - ext3 /dev/root rw\n\
+                 40 35 0:52 / /tmp/a\\040b/c\\134d rw,nosuid shared:3 master:1 - fuse narrows rw,user_id=0\n\
+                 41 35 0:53 / /tmp/other rw - fuse narrowsfs rw\n42 35 0:54 / /tmp/third rw - fuse.sshfs narrows rw\n";
+    assert_eq!(super::served(table), [Path::new("/tmp/a b/c\\d")]);
+}
