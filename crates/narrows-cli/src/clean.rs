@@ -46,8 +46,10 @@ pub(crate) fn clean() -> Result<u8, Failure> {
     for interface in said.note(remove_orphans()).unwrap_or_default() {
         said.say(&format!("removed the network that stayed at {interface}, which is gone"))?;
     }
-    for path in said.note(fuse_file::remove_abandoned()).unwrap_or_default() {
-        said.say(&format!("removed {}", path.display()))?;
+    for removed in said.note(fuse_file::remove_abandoned()).unwrap_or_default() {
+        if let Some(path) = said.note(removed) {
+            said.say(&format!("removed {}", path.display()))?;
+        }
     }
     if said.lines == 0 && said.failed.is_empty() {
         print("nothing to clean up\n")?;

@@ -16,6 +16,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -299,25 +302,36 @@ impl FuseFile {
     }
 }
 
-/// Removes files whose server has been killed, in this mount namespace, and returns their names. Those of other users stay.
+/// Removes files whose server has been killed, in this mount namespace: the name of each, or an error that names it. Those of
+/// other users stay.
 ///
 /// # Errors
-/// If the mounts cannot be listed, or one cannot be removed.
-pub fn remove_abandoned() -> io::Result<Vec<PathBuf>> {
+/// If the mounts cannot be listed.
+pub fn remove_abandoned() -> io::Result<Vec<io::Result<PathBuf>>> {
     let mut removed = Vec::new();
     for path in served(&fs::read_to_string("/proc/self/mountinfo")?) {
-        let is_abandoned = |error: io::Error| error.raw_os_error() == Some(libc::ENOTCONN);
-        if fs::metadata(&path).is_err_and(is_abandoned) {
-            match umount2(&path, MntFlags::MNT_DETACH) {
-                // Another user's.
-                Err(Errno::EPERM) => continue,
-                other => other?,
-            }
-            fs::remove_file(&path)?;
-            removed.push(path);
+        if !is_abandoned(&path) {
+            continue;
         }
+        let unmounted = match umount2(&path, MntFlags::MNT_DETACH) {
+            // Another user's.
+            Err(Errno::EPERM) => continue,
+            other => other.map_err(io::Error::from),
+        };
+        let gone = unmounted.and_then(|()| fs::remove_file(&path));
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        removed.push(gone.map_err(named).map(|()| path.clone()));
     }
     Ok(removed)
+}
+
+/// Whether nobody serves a file any more. A server that is stopped does not answer, and is there all the same.
+fn is_abandoned(path: &Path) -> bool {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let (answers, answer) = mpsc::channel();
+    let path = path.to_owned();
+    thread::spawn(move || answers.send(fs::metadata(path).map(drop)));
+    matches!(answer.recv_timeout(PATIENCE), Ok(Err(error)) if error.raw_os_error() == Some(libc::ENOTCONN))
 }
 
 /// The mount points of ours in a table of mounts (proc_pid_mountinfo(5)).

@@ -166,8 +166,8 @@ impl Script {
                 Found(name)
             ))
             .at(span)
-            .help(format!("known: {}", one_of(&inside)))
-            .help(format!("assign each: --interface {name}=client, {name}=server or {name}=neither"));
+            .help(format!("known: {}", one_of(&[&inside[..], &outside[..]].concat())))
+            .help(format!("assign it: --interface {name}=client, {name}=server or {name}=neither"));
             return Err(ScenarioError::new(file, text, vec![problem]));
         }
         script.check_later(text, file)?;

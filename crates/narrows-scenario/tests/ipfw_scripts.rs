@@ -400,6 +400,7 @@ fn what_a_host_sends_to_itself_is_not_on_the_link() {
     let shaped = "add 10 allow ip from any to any via lo0\npipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any";
     assert!(rules(shaped)[0].contains("via none"), "{:?}", rules(shaped));
     assert!(remarks(shaped).contains("`lo0`: what a host sends to itself"), "{}", remarks(shaped));
+    assert!(rules(&shaped.replace("lo0", "lo*"))[0].contains("via none"));
     // So the only interface is the other one.
     let guessed = format!("{}\nadd 200 pipe 1 ip from any to any in via em0", shaped.replace("lo0", "lo"));
     assert!(remarks(&guessed).contains("em0 is assumed to be the client's"), "{}", remarks(&guessed));
@@ -421,17 +422,23 @@ fn what_ipfw_reads_otherwise_is_noted() {
     let none = remarks("pipe 1 config bw 0.5Mbit/s");
     assert!(none.contains("whole number: no limit"), "{none}");
     let percent = remarks("pipe 1 config plr 5%");
-    assert!(percent.contains("ipfw itself passes over the sign"), "{percent}");
+    assert!(percent.contains("ipfw itself ignores the percent sign"), "{percent}");
 }
 
 #[test]
 fn queues_get_what_their_scheduler_allows() {
     let text = "pipe 1 config bw 1Mbit/s\nqueue 1 config pipe 1 weight 500\nadd queue 1 ip from any to any";
     assert!(toml(text).contains("weight = 100"), "{}", toml(text));
-    assert!(remarks(text).contains("WF2Q+ has weights of up to 100"), "{}", remarks(text));
+    assert!(remarks(text).contains("weights of WF2Q+ end at 100"), "{}", remarks(text));
     // Whatever comes first.
     let other = format!("{text}\nsched 1 config pipe 1 type qfq");
     assert!(toml(&other).contains("weight = 500"), "{}", toml(&other));
+    // In a command of a run, too.
+    let later = format!("{}\nsleep 2\nqueue 1 config pipe 1 weight 200", text.replace("500", "3"));
+    let mut scenario = script(&later).scenario("script").unwrap_or_else(|error| panic!("{error}"));
+    let event = scenario.timeline().next().expect("a step");
+    scenario.change_at(event.at, &event.changes).unwrap_or_else(|error| panic!("{error}"));
+    assert!(scenario.to_toml().contains("weight = 100"), "{}", scenario.to_toml());
     let flows = "pipe 1 config bw 1Mbit/s\nsched 1 config pipe 1 type fq_codel\n\
                  queue 1 config sched 1 weight 50 queue 20\nadd queue 1 ip from any to any";
     assert!(remarks(flows).contains("FQ_CODEL gives its own queues to flows"), "{}", remarks(flows));
@@ -444,6 +451,8 @@ fn words_that_ipfw_takes() {
     assert!(script(text).tables["tb1"].is_empty());
     let error = error("table T create type iface valtype skipto,fib\ntable T add vlan20 12000,12");
     assert!(error.contains("several values of one entry: `12000,12`"), "{error}");
+    let pair = "table T create type flow:src-port,dst-port\ntable T add 80,444 81,444";
+    assert_eq!(script(pair).tables["T"].len(), 2);
     // The last word's quote is part of the line.
     assert_eq!(
         script("ipfw add 150 allow ip from any to any out xmit \"none\"").lines[0].text.matches('"').count(),

@@ -12,9 +12,7 @@ pub enum SourceError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A capture is too far from the order of time.
-    #[error(
-        "{file}: packet {number} is earlier than one that is more than {most} packets before it; put the packets in order first, as in: reordercap {file} ordered.pcapng"
-    )]
+    #[error("{file}: packet {number} is earlier than {}", disorder(*most, file))]
     Disordered {
         /// The file.
         file: String,
@@ -29,4 +27,13 @@ pub enum SourceError {
     /// A kind of traffic that this version does not support.
     #[error("unknown kind of traffic `{0}`")]
     Unknown(String),
+}
+
+fn disorder(most: usize, file: &str) -> String {
+    match most {
+        0 => "the one before it; packets from a pipe must be in the order of time".into(),
+        most => format!(
+            "one that is more than {most} packets before it; put the packets in order first, as in: reordercap {file} ordered.pcapng"
+        ),
+    }
 }

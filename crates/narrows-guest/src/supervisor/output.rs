@@ -137,7 +137,7 @@ impl Carrier {
                         let output = *output;
                         self.pending = None;
                         self.closed.push(output);
-                        // Whoever closes a pipe knows that it does.
+                        // A closed pipe is the reader's choice, and no loss.
                         if error.kind() != ErrorKind::BrokenPipe {
                             self.failed.push((output, error));
                         }

@@ -33,6 +33,7 @@ fn of_one_queue() {
         "type = \"red\", ecn = false",
         "type = \"red\", ecn = false, gentle = true, min = \"5 packets\", max = \"20 packets\", weight = 0.1",
         "type = \"red\", ecn = false, min = \"5kB\", max = \"30kB\", weight = 0.02, probability = \"20%\"",
+        "type = \"red\", ecn = false, min = \"5kB\", max = \"30kB\", weight = 0.02, probability = \"20%\", by-length = false",
     ] {
         let keys = format!("rate = \"10mbit\"\nqueue = {{ {queue}, bound = \"60 packets\" }}");
         drops(&harness, &keys, &[(600_000, 0.0), (450_000, 0.0), (380_000, 0.005), (200_000, 0.015)]);

@@ -70,9 +70,10 @@ impl Reader<'_> {
     }
 }
 
-/// Whether it is the interface by which a host talks to itself.
+/// Whether it is the interface by which a host talks to itself, or a pattern for such.
 fn is_loopback(name: &str) -> bool {
-    name.strip_prefix("lo").is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
+    let is_number = |c: char| c.is_ascii_digit() || "*?[-]".contains(c);
+    name.strip_prefix("lo").is_some_and(|number| number.chars().all(is_number))
 }
 
 /// The interfaces that the rules of a script name, other than those of a host to itself.

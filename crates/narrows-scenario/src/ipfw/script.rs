@@ -95,6 +95,9 @@ impl Default for Script {
 const MOST_COMMANDS: usize = 1 << 20;
 
 impl Script {
+    /// The greatest weight of WF2Q+, the scheduler of a pipe without another (dn_sched_wf2q.c).
+    pub(crate) const MOST_WEIGHT: u32 = 100;
+
     /// Parses and executes a script, and checks that everything exists that its rules and queues name.
     /// `file` is its name in errors.
     ///
@@ -381,8 +384,7 @@ impl Script {
 
     /// Gives queues what their schedulers allow them, with a remark to the line of each that asks for more.
     fn bound_queues(&mut self, places: &Places) {
-        /// Of WF2Q+, the scheduler of a pipe without another (dn_sched_wf2q.c).
-        const MOST_WEIGHT: u32 = 100;
+        let most = Self::MOST_WEIGHT;
         let kinds: BTreeMap<u32, &SchedulerType> = self
             .objects
             .iter()
@@ -407,10 +409,10 @@ impl Script {
                         )
                     })
                 }
-                None | Some(SchedulerType { name: "wf2q+", .. }) if weight > MOST_WEIGHT => {
+                None | Some(SchedulerType { name: "wf2q+", .. }) if weight > most => {
                     config.keys.remove("weight");
-                    config.keys.put("weight", Value::Integer(MOST_WEIGHT.to_string()));
-                    Some(format!("WF2Q+ has weights of up to {MOST_WEIGHT}, which it gets, as in ipfw"))
+                    config.keys.put("weight", Value::Integer(most.to_string()));
+                    Some(format!("weights of WF2Q+ end at {most}, as in ipfw: this queue gets {most}"))
                 }
                 _ => None,
             };

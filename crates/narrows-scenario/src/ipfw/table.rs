@@ -176,7 +176,9 @@ fn entry(
             || context.interface_tables.iter().any(|one| one == table) && !starts_as_value
     };
     let value = match words.peek() {
-        Some(word) if is_several_values(word) => {
+        Some(word)
+            if is_several_values(word) && !context.flow_tables.iter().any(|(name, _)| name == table) =>
+        {
             let one = word.part(word.text.split(',').next().unwrap_or_default());
             return Err(word.problem(format!("several values of one entry: {}", Found(&word.text))).help(format!(
                 "an entry has one value here, which `tablearg` is in every rule: write {}, and make another table for the others",
@@ -195,8 +197,8 @@ fn entry(
 
 /// Whether it is the values of a table with several, such as `12000,5`.
 fn is_several_values(word: &Word) -> bool {
-    word.text.contains(',')
-        && word.text.split(',').all(|one| !one.is_empty() && one.bytes().all(|b| b.is_ascii_digit()))
+    let is_value = |one: &str| one.parse::<u32>().is_ok() || one.parse::<Ipv4Addr>().is_ok();
+    word.text.contains(',') && word.text.split(',').all(is_value)
 }
 
 /// Parses a number, or an IPv4 address as a number.

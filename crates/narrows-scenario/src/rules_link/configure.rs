@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use narrows_core::sched::Weight;
 use narrows_core::{Change, PipeConfig, RulesChange};
 
 use super::batch::Batch;
@@ -12,6 +13,7 @@ use super::{NUMBERS, PipeQueue};
 use crate::ipfw::{Config, Object, Script};
 use crate::node::Node;
 use crate::problem::Problem;
+use crate::value::SchedulerKind;
 
 /// The state of queues before a change.
 struct Before {
@@ -58,6 +60,10 @@ impl Batch<'_> {
         }
         for (key, value) in Script::keys_of(config) {
             queue.set(key, &Node::new(value), self.around)?;
+        }
+        if pipe.shares_by().is_some_and(|sharing| sharing.kind == SchedulerKind::Wf2q) {
+            let most = Weight::new(Script::MOST_WEIGHT);
+            queue.weight = queue.weight.zip(most).map(|(weight, most)| weight.min(most));
         }
         let queue = queue.tidied(pipe.shares_by());
         self.set_queues(vec![(number, Some(queue))]);

@@ -72,11 +72,17 @@ fn counted(keys: &Table, frame: Bytes) -> Bytes {
 /// The bytes of a packet that a cell of ATM carries.
 const CELL: u64 = 48;
 
-/// The keys of a bucket as a scheduler. The overhead belongs to the link, so its packets count with it; in the kernel, the
+/// The keys of a bucket or a class but for the overhead, which is a setting of the link.
+pub(super) fn without_overhead(keys: &Table) -> Table {
+    let mut keys = keys.clone();
+    [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
+    keys
+}
+
+/// The keys of a `tbf` as a scheduler. The overhead belongs to the link, so its packets count with it; in the kernel, the
 /// bucket does, too: `burst 1500 overhead 44` holds a frame of 1500 bytes, and the limit is in bytes of frames.
 pub(super) fn scheduler(bucket: &Table) -> Table {
-    let mut keys = bucket.clone();
-    [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
+    let mut keys = without_overhead(bucket);
     if overhead(bucket, "frame") == text("frame") {
         return keys;
     }
@@ -228,7 +234,7 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Pr
     let (exceed, conform) = said.split_once('/').unwrap_or((&said, "ok"));
     let known = |word| Control::read(word).unwrap_or(Control::Ends(Verdict::Drop)); // as they were read
     let (exceed, conform) = (known(exceed), known(conform));
-    enough(name, &keys, "police rate 1mbit burst 10k drop", "pass")?;
+    let burst = required(name, &keys, "police rate 1mbit burst 10k drop")?;
     // A peak rate needs an `mtu`. Without one, tc prints an `mtu` of 2047 bytes that nobody set.
     if keys.get("peakrate").is_none() {
         if size_of(&keys, "mtu").is_some_and(|mtu| mtu < Bytes::new(1514)) {
@@ -238,6 +244,12 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Pr
                 .help("longer packets exceed the rate in the kernel; here a policer has no such limit"));
         }
         keys.remove("mtu");
+        // Longer packets are always above the rate, as in the kernel. In a scenario this has to be said.
+        if burst < MTU {
+            keys.set("mtu", Node::new(text(burst)));
+        }
+    } else {
+        enough(&keys, burst)?;
     }
     // Arriving packets no longer have a link header when the kernel counts them.
     let overhead = overhead(&keys, "ip");
@@ -278,13 +290,11 @@ fn required(name: Word<'_>, keys: &Table, example: &str) -> Result<Bytes, Proble
     size_of(keys, "burst").filter(|burst| burst.get() > 0).ok_or_else(|| missing(name, "burst", example))
 }
 
-/// Checks that there is a rate, and a burst of at least one packet. `go` completes the error about a
-/// smaller one, which no packet could ever pass.
-fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
-    let burst = required(name, keys, example)?;
+/// Checks that the burst of a policer with a peak rate holds a packet.
+fn enough(keys: &Table, burst: Bytes) -> Result<(), Problem> {
     let least = size_of(keys, "mtu").unwrap_or(MTU).min(MTU);
     if burst < least {
-        let title = format!("a burst of {burst} is less than one packet of {least}, which could never {go}");
+        let title = format!("a burst of {burst} is less than one packet of {least}, which could never pass");
         let place = keys.key("burst").map(|key| key.span.clone()).unwrap_or_default();
         return Err(Problem::new(title).at(&place));
     }

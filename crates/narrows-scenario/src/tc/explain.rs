@@ -320,7 +320,12 @@ fn of_filter(filter: &Filter, place: &str) -> String {
             return format!("{which} go on to the next filters ({place}).");
         }
         (Verdict::Class, None) if filter.police.is_none() && filter.redirect.is_none() => {
-            return format!("{which} pass, with no class of their own ({place}).");
+            return match filter.prioritizes {
+                Some(value) => {
+                    format!("{which} get the priority {:x}:{:x} ({place}).", value >> 16, value & 0xffff)
+                }
+                None => format!("{which} pass, with no class of their own ({place})."),
+            };
         }
         _ => {}
     }

@@ -287,7 +287,10 @@ pub(super) fn read(
     let mut notices = std::mem::take(&mut actions.notices);
     notices.extend(actions.stale_checksums());
     notices.extend(head.tagged.then(|| TAGGED.to_owned()));
-    notices.extend(keys.notices());
+    match keys.finish(&mut all) {
+        Some(unseen) => notices.extend(unseen),
+        None => nothing = Some(NO_PACKET),
+    }
     let of_ports = |one: &Match| {
         one.protocols.is_empty() && !(one.source_ports.is_empty() && one.destination_ports.is_empty())
     };

@@ -77,25 +77,31 @@ pub(super) struct Keys {
     seen: Families,
     tagged: bool,
     protocol: Option<u8>,
-    /// Keys that the kernel does not look at, because none before them says what packets it is about.
-    unseen: Vec<&'static str>,
+    /// Keys that the kernel looks at if others, before them or behind, say what packets it is about.
+    held: Vec<(&'static str, Match)>,
 }
 
 impl Keys {
     pub(super) fn new(seen: Families, tagged: bool) -> Self {
-        Self { seen: if tagged { Families::ALL } else { seen }, tagged, protocol: None, unseen: Vec::new() }
+        Self { seen: if tagged { Families::ALL } else { seen }, tagged, protocol: None, held: Vec::new() }
     }
 
-    /// What to say about keys without effect.
-    pub(super) fn notices(&self) -> impl Iterator<Item = String> + '_ {
-        self.unseen.iter().map(|key| match *key {
-            "tcp_flags" => {
-                "`tcp_flags` has no effect without `ip_proto tcp` before it, as in the kernel".into()
+    /// Adds what was held, now that all keys are known. Returns what to say about keys without effect; `None` if no packet
+    /// matches.
+    pub(super) fn finish(&mut self, all: &mut Match) -> Option<Vec<String>> {
+        let mut notices = Vec::new();
+        for (key, new) in std::mem::take(&mut self.held) {
+            let (is_seen, needed) = match key {
+                "tcp_flags" => (self.protocol == Some(6), "`ip_proto tcp`"),
+                _ => (self.is_ip(), "`protocol ip` or `protocol ipv6`"),
+            };
+            if is_seen {
+                *all = both(all, &new)?;
+            } else {
+                notices.push(format!("`{key}` has no effect without {needed}, as in the kernel"));
             }
-            key => {
-                format!("`{key}` has no effect without `protocol ip` or `protocol ipv6`, as in the kernel")
-            }
-        })
+        }
+        Some(notices)
     }
 
     fn is_ip(&self) -> bool {
@@ -125,8 +131,11 @@ impl Keys {
                 self.seen = protocol::read(words.expect(word, "a type")?)?;
                 Match { families: protocol::written(self.seen), ..Match::default() }
             }
-            // As tc prints it.
+            // As tc prints it, beside the protocol.
             "eth_type" => {
+                if !self.tagged {
+                    self.needs_ip(word)?;
+                }
                 self.seen = protocol::read(words.expect(word, "a type")?)?;
                 Match { families: protocol::written(self.seen), ..Match::default() }
             }
@@ -143,16 +152,17 @@ impl Keys {
             "src_mac" => Match { link_sources: vec![mac(word, words)?], ..Match::default() },
             "dst_mac" => Match { link_destinations: vec![mac(word, words)?], ..Match::default() },
             "ip_ttl" => {
-                let new = hop_limit(words.expect(word, "a TTL")?)?;
-                self.seen_if(self.is_ip(), "ip_ttl", new)
+                self.held.push(("ip_ttl", hop_limit(words.expect(word, "a TTL")?)?));
+                Match::default()
             }
             "ip_tos" => {
                 let new = type_of_service(words.expect(word, "a value of the TOS byte")?)?;
-                self.seen_if(self.is_ip(), "ip_tos", new)
+                self.held.push(("ip_tos", new));
+                Match::default()
             }
             "tcp_flags" => {
-                let new = tcp_flags(words.expect(word, "flags of TCP")?)?;
-                self.seen_if(self.protocol == Some(6), "tcp_flags", new)
+                self.held.push(("tcp_flags", tcp_flags(words.expect(word, "flags of TCP")?)?));
+                Match::default()
             }
             "ip_flags" => fragments(word, words)?,
             _ => return Ok(false),
@@ -160,14 +170,6 @@ impl Keys {
         *all = both(all, &new)
             .ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
         Ok(true)
-    }
-
-    fn seen_if(&mut self, looked_at: bool, key: &'static str, new: Match) -> Match {
-        if looked_at {
-            return new;
-        }
-        self.unseen.push(key);
-        Match::default()
     }
 
     fn needs_tag(&self, word: Word<'_>) -> Result<(), Problem> {

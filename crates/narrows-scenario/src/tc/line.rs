@@ -162,11 +162,33 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
     Ok(Some(Line::Tc(Box::new(command))))
 }
 
-/// What to say of a command that gives a device the MTU of a link without one; an error for another MTU.
+/// What to say of a command that gives a device the MTU of a link without one, and does nothing else that matters; an error
+/// for another MTU.
 fn mtu(words: &Words<'_>) -> Result<Option<String>, Problem> {
     let mut ahead = words.clone();
-    let name = ahead.take().and_then(|word| word.text.rsplit('/').next());
-    if !matches!(name, Some("ip" | "ifconfig")) {
+    match ahead.take().and_then(|word| word.text.rsplit('/').next()) {
+        Some("ip") => {
+            while ahead.peek().is_some_and(|word| word.text.starts_with('-')) {
+                let option = ahead.take().map_or("", |word| word.text);
+                if matches!(option, "-n" | "-net" | "-netns") {
+                    ahead.take();
+                }
+            }
+            let object = ahead.take().map_or("", |word| word.text);
+            if object == "netns" && ahead.take_if("exec") {
+                ahead.take();
+                return mtu(&ahead);
+            }
+            let is_link = object.starts_with('l') && "link".starts_with(object);
+            if !(is_link && ahead.take_if("set")) {
+                return Ok(None);
+            }
+        }
+        Some("ifconfig") => {}
+        _ => return Ok(None),
+    }
+    let mut rest = ahead.clone();
+    if std::iter::from_fn(|| rest.take()).any(|word| word.text == "down") {
         return Ok(None);
     }
     while let Some(word) = ahead.take() {

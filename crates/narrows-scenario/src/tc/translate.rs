@@ -164,6 +164,7 @@ impl Tree {
                         Ok(())
                     }
                     None => {
+                        self.no_priorities()?;
                         keys.notes.push("The only transmit queue has `pfifo_fast`, the kernel's default; many systems have another (net.core.default_qdisc).".into());
                         keys.put("queue", text(self.usual_limit()));
                         keys.put("scheduler", text("pfifo_fast"));
@@ -174,10 +175,6 @@ impl Tree {
             }
             qdisc::Kind::Managed(managed) => {
                 if managed.has_bands() {
-                    if self.classified.iter().any(|one| one.value != 0) {
-                        return Err(Problem::new("priorities of packets before `pfifo_fast`")
-                            .help("write `prio`, which has the same bands"));
-                    }
                     keys.put("queue", text(self.usual_limit()));
                 }
                 if let Some(value) = self.managed(qdisc, managed)? {
@@ -227,8 +224,20 @@ impl Tree {
         if self.is_intermediate { Bound::Packets(32) } else { USUAL_LIMIT }
     }
 
+    /// Fails if packets get priorities before they come to `pfifo_fast`, which has no filters to look at them here.
+    fn no_priorities(&self) -> Result<(), Problem> {
+        match self.classified.iter().all(|one| one.value == 0) {
+            true => Ok(()),
+            false => Err(Problem::new("priorities of packets before `pfifo_fast`")
+                .help("write `prio`, which has the same bands")),
+        }
+    }
+
     /// A queue or a scheduler as a value.
     fn managed(&self, qdisc: &Qdisc, managed: &Managed) -> Result<Option<Value>, Problem> {
+        if managed.has_bands() {
+            self.no_priorities()?;
+        }
         let value = managed.value();
         match value {
             Some(value) if managed.is_cake() && (self.has_rules(qdisc) || managed.marks() > 0) => {
@@ -554,7 +563,7 @@ impl Tree {
         }
         match class.kind.of {
             class::Of::Hfsc => add(&hfsc::as_written(keys), table),
-            _ => add(&bucket::scheduler(keys), table),
+            _ => add(&bucket::without_overhead(keys), table),
         }
         match (rate, &qdisc.kind) {
             (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))

@@ -264,7 +264,7 @@ fn keys_of_flower() {
             "{ family = \"ipv4\", link-destination = \"44:55:00:11:22:33\", hop-limit = 64 }",
         ),
         // As tc prints it.
-        ("flower eth_type ipv6 ip_proto 3a", "{ protocol = \"icmpv6\", family = \"ipv6\" }"),
+        ("protocol ipv6 flower eth_type ipv6 ip_proto 3a", "{ protocol = \"icmpv6\", family = \"ipv6\" }"),
         (
             "protocol ip flower ip_proto udp dst_port 53",
             "{ protocol = \"udp\", destination-port = 53, family = \"ipv4\" }",
@@ -277,6 +277,11 @@ fn keys_of_flower() {
             "protocol ip flower ip_proto tcp dst_port 80-90 dst_port 85-99",
             "{ protocol = \"tcp\", destination-port = \"85-90\", family = \"ipv4\" }",
         ),
+        // Wherever the protocol stands.
+        (
+            "protocol ip flower tcp_flags 0x2/0x2 ip_proto tcp",
+            "{ protocol = \"tcp\", family = \"ipv4\", tcp-flags = \"syn\" }",
+        ),
         // What the kernel does not look at.
         ("protocol ip flower ip_proto udp tcp_flags 0x2/0x2", "{ protocol = \"udp\", family = \"ipv4\" }"),
         ("flower ip_tos 0xb8/0xfc dst_mac 2:0:0:0:0:1", "{ link-destination = \"02:00:00:00:00:01\" }"),
@@ -284,6 +289,7 @@ fn keys_of_flower() {
         assert_eq!(condition(&filter.replace("0x50/0xfff0", "80/0xfff0")), expected, "{filter}");
     }
     for (filter, error, at, help) in [
+        ("flower eth_type ipv4", "`eth_type` of packets that may not be IP", "eth_type", "protocol ip, or"),
         ("flower ip_proto tcp", "`ip_proto` of packets that may not be IP", "ip_proto", "protocol ip, or"),
         (
             "protocol arp flower src_ip 10.0.0.1",

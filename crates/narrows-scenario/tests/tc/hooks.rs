@@ -188,6 +188,16 @@ fn numbers_of_priorities_choose_bands() {
     let at = |what: &str| all.find(what).unwrap_or_else(|| panic!("{what} in {all}"));
     assert!(at("destination = \"10.0.0.1\" }, class = \"1:3\"") < at("destination-port = 22"), "{all}");
     assert!(at("destination-port = 22, family = \"ipv4\" }, class = \"1:1\"") < at("dscp ="), "{all}");
+    assert!(said(&format!("{prio}{}", filter("6"))).contains("get the priority 0:6"));
+    let nested = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+        tc qdisc add dev eth0 parent 1:1 pfifo_fast\ntc qdisc add dev eth0 clsact\n";
+    fails(
+        &format!("{nested}{}", filter("6")),
+        "priorities of packets before `pfifo_fast`",
+        "tc qdisc add dev eth0 root",
+        &["`prio`"],
+    );
     fails(
         &by_iptables.replace("handle 1: prio", "handle 1: pfifo_fast").replace("tc filter", "# tc filter"),
         "priorities of packets before `pfifo_fast`",

@@ -615,7 +615,14 @@ fn devices_in_network_namespaces() {
         "mtu",
         &["`mtu = 900` in a scenario"],
     );
-    fails("ifconfig eth0 down mtu 900\n", "an MTU of `900` for a device", "mtu", &[]);
+    fails("ifconfig eth0 down mtu 900\n", "`ifconfig` is not a command of tc", "ifconfig", &[]);
+    for line in [
+        "ip link set dev eth0 mtu 1500 down",
+        "ip netns exec a make mtu 1500",
+        "ip route add default mtu 1500 realm 3",
+    ] {
+        fails(&format!("{line}\n"), "`ip` is not a command of tc", "ip", &[]);
+    }
     let limit = "tc qdisc add dev eth0 root pfifo limit 1\n";
     let again = format!(
         "ip link set dev eth0 down\nifconfig ifb0 down\n{limit}ip link set eth0 up\nip li set ifb0 up\n"
@@ -913,6 +920,10 @@ fn buckets_count_the_overhead() {
         said.contains("Frames of more than 1536 bytes") && said.contains("more than 1500 bytes"),
         "{said}"
     );
+    // The bursts of a class do not: tc computes their times itself.
+    let class = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+                 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit burst 1540 overhead 44\n";
+    assert!(self::keys(class).join(" ").contains("burst = \"1540 bytes\""), "{:?}", self::keys(class));
     let text = "tc qdisc add dev eth0 root tbf rate 8mbit burst 2000 latency 10ms overhead 44\n";
     assert!(self::keys(text).join(" ").contains("bound = \"12000 bytes\""), "{:?}", self::keys(text));
 }

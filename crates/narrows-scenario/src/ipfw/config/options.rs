@@ -336,7 +336,7 @@ fn loss(word: Word<'_>) -> Result<Read<Value>, Problem> {
     let mut table = Table::default();
     table.put("ingress", model);
     let taken_as = (word.text.contains('%')).then(|| {
-        format!("{}; ipfw itself passes over the sign, and takes 1 and more for all packets", word.text)
+        format!("{}; ipfw itself ignores the percent sign, and takes 1 and more for all packets", word.text)
     });
     Ok(Read { value: Value::Table(table), taken_as })
 }
