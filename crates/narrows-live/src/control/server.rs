@@ -87,7 +87,10 @@ impl ControlSocket {
             tries += 1;
             match Self::open_at(folder, &path, about) {
                 Err(HoldError::System(cause)) if cause.kind() == ErrorKind::NotFound && tries < TRIES => {}
-                Err(HoldError::System(cause)) => return Err(ControlError::Make { path, cause }),
+                Err(HoldError::System(cause)) => {
+                    remove_if_empty(folder);
+                    return Err(ControlError::Make { path, cause });
+                }
                 Err(taken @ HoldError::Taken { .. }) => return Err(ControlError::Name(taken)),
                 Ok(socket) => return Ok(socket),
             }

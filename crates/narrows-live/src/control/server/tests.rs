@@ -66,6 +66,15 @@ fn an_endless_request_is_refused() {
     });
 }
 
+/// A name of a socket has at most some hundred bytes.
+#[test]
+fn a_socket_that_cannot_be_made_leaves_no_folder() {
+    let folder = folder(&"long".repeat(40));
+    let refused = ControlSocket::open(&folder, &About::default());
+    assert!(matches!(refused, Err(ControlError::Make { .. })));
+    assert!(!folder.exists());
+}
+
 /// A socket, and clients of it.
 fn connected(name: &str, clients: usize) -> (ControlSocket, Vec<UnixStream>) {
     let socket = ControlSocket::open(&folder(name), &About::default()).unwrap();
