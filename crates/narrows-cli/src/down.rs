@@ -76,8 +76,9 @@ pub(crate) fn down(args: &Down) -> Result<u8, Failure> {
             let gap = if position == 0 { "" } else { "\n" };
             print(&format!("{gap}{} is down\n", one.called))?;
             let kept = one.reports.clone().map_or_else(Kept::find, Kept::at);
-            if let Some(report) = kept.of_run(one.number, one.since_ns) {
-                print_coloured(&report.summary(look(&stdout())).to_string())?;
+            match kept.of_run(one.number, one.since_ns) {
+                Some(report) => print_coloured(&report.summary(look(&stdout())).to_string())?,
+                None => print("its report was not kept\n")?,
             }
         }
     }

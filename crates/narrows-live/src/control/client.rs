@@ -329,7 +329,7 @@ pub enum ControlError {
     },
     /// The run listens but does not reply.
     #[error(
-        "run {} does not answer within {} s: is it stopped? (its control socket is {})",
+        "run {} does not answer within {} s: is it stopped? What was asked may still happen when it goes on. (Its control socket is {})",
         run_of(path),
         seconds,
         path.display()
