@@ -19,7 +19,7 @@ use narrows_scenario::{Files, Scenario};
 use crate::compare::Comparison;
 use crate::drive::Watch;
 use crate::error::SimError;
-use crate::simulate::{SimOptions, watchers, write_json};
+use crate::simulate::{SimOptions, times, watchers, write_json};
 use crate::watched::Watched;
 use narrows_traffic::{Body, Frame};
 
@@ -178,7 +178,10 @@ pub fn replay_log<R: Read>(
     info.update(&replay.scenario);
     info.notes.extend(broken_off.then(|| "interrupted: figures up to then".into()));
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
-    info.notes.extend(changed(replay.changes));
+    let changed = times(replay.changes);
+    info.notes.extend(
+        changed.map(|times| format!("the network was changed {times}; settings are shown as at the end")),
+    );
     let mut report = Report::new(&info, &replay.network.engine, &replay.network.meter);
     report.generated = SourceMeter::reports(&own, (0..).zip(replay.network.traffic.iter().skip(1)));
     write_json(options.json.as_ref(), &report)?;
@@ -197,15 +200,6 @@ pub fn replay_log<R: Read>(
         broken_off,
         report,
     })
-}
-
-fn changed(times: u64) -> Option<String> {
-    let times = match times {
-        0 => return None,
-        1 => "once".into(),
-        times => format!("{times} times"),
-    };
-    Some(format!("the network was changed {times}; settings are shown as at the end"))
 }
 
 /// The log refers to ports and links by index; the scenario must give the same indices.

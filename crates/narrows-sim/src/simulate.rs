@@ -361,13 +361,18 @@ fn broken_off(end: End, until: Option<Time>) -> Option<String> {
 }
 
 /// A note for the report: the settings that it shows are those at the start, which changed during the run.
-fn changed(times: u64) -> Option<String> {
-    let times = match times {
-        0 => return None,
-        1 => "once".into(),
-        times => format!("{times} times"),
-    };
+fn changed(count: u64) -> Option<String> {
+    let times = times(count)?;
     Some(format!("the timeline changed the network {times}; settings are shown as at the start"))
+}
+
+/// `once`, `5 times`; `None` for never.
+pub(crate) fn times(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("once".into()),
+        count => Some(format!("{count} times")),
+    }
 }
 
 pub(crate) fn write_json(to: Option<&Destination>, report: &Report) -> Result<(), SimError> {

@@ -147,6 +147,10 @@ fn a_replay_gives_the_same_verdicts() {
         );
         assert_eq!(result.report.conservation.violations, [""; 0]);
         assert_eq!(result.report.end_ns, 460_000_000);
+        assert_eq!(
+            result.report.notes,
+            ["the network was changed 2 times; settings are shown as at the end"]
+        );
     }
 }
 

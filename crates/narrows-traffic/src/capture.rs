@@ -1,8 +1,7 @@
 //! A capture file as traffic: each packet enters at its own offset from the earliest one. In captures of several interfaces
 //! packets may be some places away from their order in time, and are put into it.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
@@ -53,8 +52,8 @@ struct Reader {
     start: Time,
     /// By how many places packets may be away from their order: none in a pipe, which may have no more of them yet.
     disorder: usize,
-    /// Packets that are read, and come by their time.
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// Packets that are read, by their time and their number.
+    waiting: BTreeMap<(WallTime, u64), Waiting>,
     /// Packets read so far.
     read: u64,
     /// How the file ended: with an error, or well.
@@ -63,32 +62,10 @@ struct Reader {
     times: Option<(WallTime, WallTime)>,
 }
 
-/// Compared by its time and its number alone.
 struct Waiting {
-    order: (WallTime, u64),
     packet: Packet<()>,
     frame: Option<Box<Frame>>,
 }
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.order.cmp(&other.order)
-    }
-}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Waiting {}
 
 impl CaptureFeed {
     /// Opens a capture whose first packet enters at `start`. With `keep`, packets carry their bytes.
@@ -100,7 +77,7 @@ impl CaptureFeed {
             keep,
             start,
             disorder: if file.is_file() { DISORDER } else { 0 },
-            waiting: BinaryHeap::new(),
+            waiting: BTreeMap::new(),
             read: 0,
             end: None,
             times: None,
@@ -152,7 +129,7 @@ impl Reader {
         while self.end.is_none() && self.waiting.len() <= self.disorder {
             self.fetch();
         }
-        let Some(Reverse(Waiting { order: (time, number), packet, frame })) = self.waiting.pop() else {
+        let Some(((time, number), Waiting { packet, frame })) = self.waiting.pop_first() else {
             return self.end.replace(Ok(())).unwrap_or(Ok(())).map(|()| None);
         };
         let (first, last) = *self.times.get_or_insert((time, time));
@@ -181,7 +158,7 @@ impl Reader {
         let packet = parse_cut(layer, captured.bytes, captured.length).with(());
         let frame = || Frame { bytes: captured.bytes.to_vec(), original: captured.length, layer };
         let frame = self.keep.then(|| Box::new(frame()));
-        self.waiting.push(Reverse(Waiting { order: (captured.instant, self.read), packet, frame }));
+        self.waiting.insert((captured.instant, self.read), Waiting { packet, frame });
     }
 }
 

@@ -90,6 +90,8 @@ fn shell(folder: &Path, text: &str) -> Command {
     command.args(["sh", "-e", "-c", text]);
     command.current_dir(folder).stdin(Stdio::null());
     command.env("PATH", format!("{}:{path}", folder.join("bin").display()));
+    // What a recipe leaves there, such as a browser's folder, goes with ours.
+    command.env("TMPDIR", folder.join("run"));
     command.env("XDG_RUNTIME_DIR", folder.join("run")).env("XDG_STATE_HOME", folder.join("state"));
     for variable in ["NARROWS_CONTROL", "NARROWS_RUN", "NARROWS_REPORT"] {
         command.env_remove(variable);

@@ -303,4 +303,13 @@ file = { size = "500 kB", users = 1, patience = "1000s" }
     let again = finish(&mut narrows(["sim", "--json", "-", "--replay", log_path])).expect(0).json();
     assert_eq!(redundant(&again), redundant(&report));
     assert_eq!(direction(&again, "dsl.up")["drops"], direction(&report, "dsl.up")["drops"]);
+    // Delays are those of the ping alone, in both.
+    let packets = |report: &Value| {
+        let pairs = report["pairs"].as_array().unwrap().iter();
+        pairs
+            .map(|pair| (pair["from_port"].clone(), pair["delivered"]["packets"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(packets(&again), packets(&report));
+    assert!(packets(&again).iter().all(|(_, packets)| packets.as_u64().unwrap() <= 20), "{again:#}");
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::arithmetic;
-use super::shell::{self, Joined, Piece};
+use super::shell::{self, Joined, Piece, raises_rights};
 use super::variables::{Expanded, Variables, counted};
 use crate::problem::{Found, Problem};
 
@@ -582,8 +582,7 @@ impl<'p> Runner<'_, 'p> {
         if ["|", "&&", ";", "\n"].iter().any(|joint| text.contains(joint)) {
             return None;
         }
-        let words: Vec<&str> =
-            text.split_whitespace().filter(|word| !matches!(*word, "sudo" | "doas")).collect();
+        let words: Vec<&str> = text.split_whitespace().filter(|word| !raises_rights(word)).collect();
         let name = words.first()?.rsplit('/').next()?;
         let shows = words.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
         match (name, words.get(1).copied()) {

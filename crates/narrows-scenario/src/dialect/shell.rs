@@ -172,9 +172,14 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Whether it is a program that runs another one as another user.
+pub(crate) fn raises_rights(word: &str) -> bool {
+    matches!(word, "sudo" | "doas")
+}
+
 /// Whether a command executes lines that it reads: `tc -batch -`.
 fn is_batch(command: &str) -> bool {
-    let mut words = command.split_whitespace().skip_while(|word| matches!(*word, "sudo" | "doas"));
+    let mut words = command.split_whitespace().skip_while(|word| raises_rights(word));
     let is_tc = words.next().is_some_and(|word| word == "tc" || word.ends_with("/tc"));
     is_tc && words.take_while(|word| word.starts_with('-')).any(is_batch_flag)
 }

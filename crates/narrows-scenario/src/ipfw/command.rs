@@ -23,6 +23,7 @@ use super::sets::{self, SetCommand};
 use super::table::{self, TableCommand};
 use super::verbs::{VERBS, is_program};
 use super::{programs, source};
+use crate::dialect::shell::raises_rights;
 use crate::dialect::sleep;
 use crate::problem::{Found, Problem, Problems};
 
@@ -171,7 +172,8 @@ pub(super) fn read(
     remarks: &mut Vec<String>,
 ) -> Result<Command, Problem> {
     let mut words = Words::new(&line.words);
-    while words.take_if(&["sudo", "doas", "exec"]).is_some() {
+    while words.peek().is_some_and(|word| raises_rights(&word.text) || word.text == "exec") {
+        words.take();
         while words.peek().is_some_and(|word| word.text.starts_with('-')) {
             words.take();
         }

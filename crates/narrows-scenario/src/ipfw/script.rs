@@ -522,9 +522,8 @@ impl Script {
 
 /// The line with the quote that closes its last word.
 fn whole(text: &str, span: &Range<usize>) -> Range<usize> {
-    let Some((line, next)) = text.get(span.clone()).zip(text[span.end..].chars().next()) else {
-        return span.clone();
-    };
+    let next = text.get(span.end..).and_then(|rest| rest.chars().next());
+    let Some((line, next)) = text.get(span.clone()).zip(next) else { return span.clone() };
     let closes = matches!(next, '"' | '\'') && line.matches(next).count() % 2 == 1;
     span.start..span.end + usize::from(closes)
 }

@@ -10,7 +10,7 @@ use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
 use super::programs;
 use super::verbs::{is_command, is_program};
 use crate::dialect::control::{self, Next};
-use crate::dialect::shell::{self, Joined};
+use crate::dialect::shell::{self, Joined, raises_rights};
 use crate::dialect::{Variables, as_words};
 use crate::problem::{Found, Problem};
 
@@ -231,7 +231,7 @@ impl Source<'_> {
             return Ok(Some(line));
         }
         split_argument(&mut line);
-        let is_sudo = |word: &Word| word.text == "sudo" || word.text.starts_with('-');
+        let is_sudo = |word: &Word| raises_rights(&word.text) || word.text.starts_with('-');
         let Some(first) = line.words.iter_mut().find(|word| !is_sudo(word)) else {
             return Ok(None);
         };
@@ -376,7 +376,7 @@ fn starts_in_shell(words: &[Word]) -> bool {
         }
         || matches!(
             text,
-            "sudo" | "export" | "exit" | "if" | "then" | "else" | "fi" | "do" | "done" | "{" | "}"
+            "sudo" | "doas" | "export" | "exit" | "if" | "then" | "else" | "fi" | "do" | "done" | "{" | "}"
         )
 }
 

@@ -1,6 +1,7 @@
 //! The first words of commands.
 
 use super::lexer::Word;
+use crate::dialect::shell::raises_rights;
 
 /// First words of commands.
 pub(super) const VERBS: &[&str] = &[
@@ -23,7 +24,7 @@ pub(super) fn is_command(words: &[Word]) -> bool {
         Some("set") => is(1, &["enable", "disable", "move", "swap", "show"]) || number(1) && is(2, VERBS),
         // ipfw's old syntax has a number before `add`.
         Some(_) if number(0) => is(1, &["add", "delete"]),
-        Some(text) => VERBS.contains(&text) || is_program(text) || matches!(text, "sudo"),
+        Some(text) => VERBS.contains(&text) || is_program(text) || raises_rights(text),
         None => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Complete commands: `tc qdisc add dev eth0 root netem delay 100ms`.
 
 use super::{NAME, Qdisc};
+use crate::dialect::shell::raises_rights;
 use crate::dialect::{Word, Words, keyword};
 use crate::problem::{Found, Problem, ScenarioError};
 
@@ -69,9 +70,10 @@ pub(crate) fn skip_prompt(words: &mut Words<'_>) {
         if words.take_if("#") || words.take_if("$") {
             continue;
         }
-        if !words.take_if("sudo") && !words.take_if("doas") {
+        if !words.peek().is_some_and(|word| raises_rights(word.text)) {
             return;
         }
+        words.take();
         while let Some(flag) = words.peek().filter(|word| word.text.starts_with('-')) {
             words.take();
             if matches!(flag.text, "-u" | "-g" | "-U" | "-h" | "-p" | "--user" | "--group") {

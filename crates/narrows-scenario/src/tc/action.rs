@@ -133,18 +133,13 @@ fn is_action(word: &str) -> bool {
 }
 
 /// The priority that `skbedit priority` gives packets: a class, `1:10`, or a number, `6`, in hexadecimal as all of tc's handles.
-/// The number 0 is another with the same index into a map of 16: zero says that packets keep the priority that they have.
 fn priority(word: Word<'_>) -> Result<u32, Problem> {
-    const ZERO: u32 = 16;
     let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
-    let value = match u32::from_str_radix(digits, 16) {
-        Ok(number) => number,
-        Err(_) => {
-            let Handle { major, minor } = Handle::read(word)?;
-            u32::from(major) << 16 | u32::from(minor)
-        }
-    };
-    Ok(if value == 0 { ZERO } else { value })
+    if let Ok(number) = u32::from_str_radix(digits, 16) {
+        return Ok(number);
+    }
+    let Handle { major, minor } = Handle::read(word)?;
+    Ok(u32::from(major) << 16 | u32::from(minor))
 }
 
 /// What is surprising about `skbedit priority` at a discipline other than CAKE.

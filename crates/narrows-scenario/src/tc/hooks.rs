@@ -258,6 +258,8 @@ impl Tree {
             let filter = &stage.placed.filter;
             match (filter.prioritizes, stage.verdict) {
                 (Some(value), Verdict::Class) => {
+                    // Zero stands for the priority that packets have anyway; 16 is the same place in a map of 16.
+                    let value = if value == 0 { 16 } else { value };
                     classified.push(Marked { matches: stage.matches.clone(), value });
                 }
                 (Some(_), _) => {

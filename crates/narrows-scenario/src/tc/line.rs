@@ -140,10 +140,7 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
-        if let Some(mtu) = mtu(&words)? {
-            return Ok(Some(Line::Other(Passed { span, words: mtu })));
-        }
-        return match passed_over(&mut words) {
+        return match passed_over(&mut words)? {
             Some(why) => {
                 let words = format!("Not a command of tc: ignored. {why}");
                 Ok(Some(Line::Other(Passed { span, words })))
@@ -160,48 +157,6 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         None => command,
     };
     Ok(Some(Line::Tc(Box::new(command))))
-}
-
-/// What to say of a command that gives a device the MTU of a link without one, and does nothing else that matters; an error
-/// for another MTU.
-fn mtu(words: &Words<'_>) -> Result<Option<String>, Problem> {
-    let mut ahead = words.clone();
-    match ahead.take().and_then(|word| word.text.rsplit('/').next()) {
-        Some("ip") => {
-            while ahead.peek().is_some_and(|word| word.text.starts_with('-')) {
-                let option = ahead.take().map_or("", |word| word.text);
-                if matches!(option, "-n" | "-net" | "-netns") {
-                    ahead.take();
-                }
-            }
-            let object = ahead.take().map_or("", |word| word.text);
-            if object == "netns" && ahead.take_if("exec") {
-                ahead.take();
-                return mtu(&ahead);
-            }
-            let is_link = object.starts_with('l') && "link".starts_with(object);
-            if !(is_link && ahead.take_if("set")) {
-                return Ok(None);
-            }
-        }
-        Some("ifconfig") => {}
-        _ => return Ok(None),
-    }
-    let mut rest = ahead.clone();
-    if std::iter::from_fn(|| rest.take()).any(|word| word.text == "down") {
-        return Ok(None);
-    }
-    while let Some(word) = ahead.take() {
-        let Some(bytes) = ahead.peek().filter(|_| word.text == "mtu") else { continue };
-        if bytes.text == "1500" {
-            return Ok(Some("Not a command of tc: ignored. Devices have this MTU.".into()));
-        }
-        return Err(word.problem(format!("an MTU of {} for a device", Found(bytes.text))).help(format!(
-            "it is a setting of the link: `mtu = {}` in a scenario, and without this line in the script",
-            bytes.text
-        )));
-    }
-    Ok(None)
 }
 
 /// The device that `ip link set dev X up` or `ifconfig X down` takes up or down, if it does nothing else.
@@ -305,24 +260,44 @@ fn entered(words: &mut Words<'_>) -> Option<String> {
     Some(namespace)
 }
 
-/// Why a command of another program has no effect here, if so.
-fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
-    let name = words.take()?.text;
-    let name = name.rsplit('/').next().unwrap_or(name);
-    // The MTU of a device decides which packets exist, a device that is down passes none, and filters look at realms of routes.
+/// Why the MTU that a command gives a device has no effect: it is the one that devices have. An error for another.
+fn mtu(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
     let mut ahead = words.clone();
-    let alters = std::iter::from_fn(|| ahead.take())
-        .any(|word| matches!(word.text, "mtu" | "down" | "realm" | "realms"));
-    if alters && matches!(name, "ip" | "ifconfig") {
-        return None;
+    let Some(word) = std::iter::from_fn(|| ahead.take()).find(|word| word.text == "mtu") else {
+        return Ok(None);
+    };
+    let bytes = ahead.expect(word, "an MTU")?.text;
+    if bytes == "1500" {
+        return Ok(Some("Devices have this MTU."));
     }
+    Err(word.problem(format!("an MTU of {} for a device", Found(bytes))).help(format!(
+        "it is a setting of the link: `mtu = {bytes}` in a scenario, and without this line in the script"
+    )))
+}
+
+/// Why a command of another program has no effect here, if so.
+fn passed_over(words: &mut Words<'_>) -> Result<Option<&'static str>, Problem> {
+    let Some(name) = words.take() else { return Ok(None) };
+    let name = name.text.rsplit('/').next().unwrap_or(name.text);
+    let has = |known: &[&str]| {
+        let mut ahead = words.clone();
+        std::iter::from_fn(|| ahead.take()).any(|word| known.contains(&word.text))
+    };
+    // A device that is down passes no packet, and filters look at realms of routes.
+    if has(&["down", "realm", "realms"]) && matches!(name, "ip" | "ifconfig") {
+        return Ok(None);
+    }
+    let has_mtu = has(&["mtu"]);
     // The kind of discipline that devices have by default.
     let mut ahead = words.clone();
     if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("qdisc")) {
-        return None;
+        return Ok(None);
+    }
+    if name == "ifconfig" && has_mtu {
+        return mtu(words);
     }
     if name != "ip" {
-        return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+        return Ok(OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why));
     }
     while let Some(option) = words.peek().filter(|word| word.text.starts_with('-')) {
         words.take();
@@ -330,19 +305,24 @@ fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
             words.take();
         }
     }
-    let object = words.take()?.text;
+    let Some(object) = words.take().map(|word| word.text) else { return Ok(None) };
     let object =
         LETTERS_OF_IP.iter().find(|(letter, _)| *letter == object).map_or(object, |(_, whole)| whole);
     // The program in a namespace could be any; another `ip` is as here.
     if object == "netns" && words.take_if("exec") {
         words.take();
-        return match words.peek()?.text.rsplit('/').next() {
+        return match words.peek().and_then(|word| word.text.rsplit('/').next()) {
             Some("ip" | "ethtool" | "ifconfig" | "sysctl") => passed_over(words),
-            _ => None,
+            _ => Ok(None),
         };
     }
-    OBJECTS_OF_IP
+    let known = OBJECTS_OF_IP
         .iter()
-        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object)
-        .map(|(_, why)| *why)
+        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object);
+    match known {
+        Some(("link", _)) if has_mtu => mtu(words),
+        // Which packets exist depends on it.
+        _ if has_mtu => Ok(None),
+        known => Ok(known.map(|(_, why)| *why)),
+    }
 }

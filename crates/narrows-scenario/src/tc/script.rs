@@ -15,7 +15,7 @@ use super::verdict::Verdict;
 use crate::ScenarioError;
 use crate::dialect::Variables;
 use crate::dialect::control::{self, Next};
-use crate::dialect::shell::{self, Piece};
+use crate::dialect::shell::{self, Piece, raises_rights};
 use crate::link::Way;
 use crate::netem::Verb;
 use crate::problem::{Found, Problem};
@@ -175,8 +175,8 @@ impl Script {
     pub fn is_meant(text: &str) -> bool {
         shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
             let mut words = text[piece.span].split_whitespace();
-            let first =
-                words.find(|word| !matches!(*word, "#" | "$" | "sudo" | "doas" | "do" | "then" | "else"));
+            let first = words
+                .find(|word| !raises_rights(word) && !matches!(*word, "#" | "$" | "do" | "then" | "else"));
             first.is_some_and(|word| word.ends_with("tc") || matches!(word, "qdisc" | "class" | "filter"))
         })
     }

@@ -453,6 +453,9 @@ fn priorities_and_handles_are_the_kernels() {
 fn some_arriving_packets_are_policed() {
     let text = "tc qdisc add dev eth0 ingress\n\
         tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dport 5001 0xffff police rate 1mbit burst 10k drop flowid :1\n";
+    // Packets that are longer than the burst are always above the rate.
+    let small = keys(&text.replace("burst 10k", "burst 1000")).join(" ");
+    assert!(small.contains("burst = \"1000 bytes\"") && small.contains("mtu = \"1000 bytes\""), "{small}");
     assert_eq!(
         keys(text),
         [

@@ -188,7 +188,10 @@ fn numbers_of_priorities_choose_bands() {
     let at = |what: &str| all.find(what).unwrap_or_else(|| panic!("{what} in {all}"));
     assert!(at("destination = \"10.0.0.1\" }, class = \"1:3\"") < at("destination-port = 22"), "{all}");
     assert!(at("destination-port = 22, family = \"ipv4\" }, class = \"1:1\"") < at("dscp ="), "{all}");
-    assert!(said(&format!("{prio}{}", filter("6"))).contains("get the priority 0:6"));
+    for (number, shown) in [("6", "0:6"), ("0", "0:0"), ("5:1", "5:1")] {
+        let said = said(&format!("{prio}{}", filter(number)));
+        assert!(said.contains(&format!("get the priority {shown} ")), "{said}");
+    }
     let nested = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
         tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
         tc qdisc add dev eth0 parent 1:1 pfifo_fast\ntc qdisc add dev eth0 clsact\n";

@@ -6,6 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use narrows_core::Duration;
 
 use super::Script;
+use crate::dialect::shell::raises_rights;
 use crate::ipfw::command::{Command, Rules};
 use crate::ipfw::config::Object;
 use crate::ipfw::flows::TableKey;
@@ -175,7 +176,10 @@ fn command_text(command: &Command, line: &Line) -> Result<String, Problem> {
         _ => {}
     }
     let is_before = |word: &&Word| {
-        is_program(&word.text) || word.text.starts_with('-') || matches!(word.text.as_str(), "sudo" | "exec")
+        is_program(&word.text)
+            || raises_rights(&word.text)
+            || word.text.starts_with('-')
+            || word.text == "exec"
     };
     let own: Vec<&Word> = line.words.iter().skip_while(is_before).collect();
     if let Some(word) =
