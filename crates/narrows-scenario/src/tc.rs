@@ -18,6 +18,7 @@ mod before;
 mod both;
 mod bucket;
 mod cake_filters;
+mod cbs;
 mod class;
 mod class_show;
 mod command;

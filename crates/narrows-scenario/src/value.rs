@@ -72,7 +72,7 @@ pub(crate) use profile::PROFILE;
 pub(crate) use queue::all_keys as queue_keys;
 pub(crate) use reorder::ReorderOrNone;
 pub(crate) use scheduler::{
-    DCF_RATES, DROP, Plan, Tree, all_keys as scheduler_keys, class_keys, hpd_words, identity_name,
+    Cbs, DCF_RATES, DROP, Plan, Tree, all_keys as scheduler_keys, class_keys, hpd_words, identity_name,
     registry as schedulers,
 };
 pub(crate) use slots::SLOTS;

@@ -273,7 +273,7 @@ fn bad_buckets() {
         ),
         "`tbf` with 2 classes",
         "\"b\"",
-        &["it is one bucket"],
+        &["it limits all of them together"],
     );
     fails(
         "policer = { rate = \"1mbit\", burst = \"100 bytes\" }",

@@ -65,6 +65,28 @@ pub(super) fn cases() -> Vec<Case> {
             vec!["qdisc add dev near root tbf rate 10mbit burst 10000 limit 60000"],
             on_and_off(alike(0), 16_000, 6_000),
         ),
+        // The kernel counts credit in whole bytes: a wait is up to the time of one longer or shorter.
+        Case {
+            bounds: vec![Bound::Delay(1_000, 0), Bound::Fates(0), Bound::Order(0)],
+            ..case(
+                "cbs",
+                vec![
+                    "qdisc add dev near root handle 1: cbs idleslope 10000 sendslope -9990000 hicredit 0 locredit -1600",
+                    "qdisc add dev near parent 1:1 pfifo limit 60",
+                ],
+                on_and_off(alike(0), 16_000, 6_000),
+            )
+        },
+        Case {
+            bounds: vec![Bound::Delay(1_000, 0), Bound::Fates(0), Bound::Order(0)],
+            ..case(
+                "cbs-above-zero",
+                vec![
+                    "qdisc add dev near root cbs idleslope 10000 sendslope -9990000 hicredit 5000 locredit -400",
+                ],
+                on_and_off(alike(0), 14_000, 5_000),
+            )
+        },
         case(
             "tbf-lengths",
             vec!["qdisc add dev near root tbf rate 10mbit burst 10000 limit 600000"],

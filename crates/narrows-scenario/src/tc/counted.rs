@@ -44,7 +44,11 @@ impl Tree {
                 qdisc::Kind::Managed(managed) => managed.has_a_rate(),
                 kind => matches!(
                     kind,
-                    qdisc::Kind::Tbf(_) | qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hfsc(_)
+                    qdisc::Kind::Tbf(_)
+                        | qdisc::Kind::Cbs(_)
+                        | qdisc::Kind::Htb(_)
+                        | qdisc::Kind::Cbq(_)
+                        | qdisc::Kind::Hfsc(_)
                 ),
             };
         }

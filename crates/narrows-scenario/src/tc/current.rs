@@ -16,7 +16,7 @@ use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
 use super::unit::FRAME;
 use super::written;
-use super::{Handle, hfsc, managed};
+use super::{Handle, cbs, hfsc, managed};
 use crate::direction::Direction;
 use crate::netem::{FedDelay, Kind as NetemKind};
 use crate::node::Node;
@@ -85,7 +85,7 @@ impl CurrentConfig {
             script += &format!("tc qdisc add dev {device} {place} handle {handle} {kind} {options}\n");
             for class in self.classes.iter().filter(|class| class.handle.starts_with(handle)) {
                 // These qdiscs make their classes themselves.
-                if matches!(class.kind.as_str(), "prio" | "ets" | "taprio" | "tbf") {
+                if matches!(class.kind.as_str(), "prio" | "ets" | "taprio" | "tbf" | "cbs") {
                     continue;
                 }
                 let CurrentClass { kind, handle: id, parent, options, .. } = class;
@@ -237,6 +237,7 @@ fn is_tree(scheduler: &Scheduler) -> bool {
                 | SchedulerKind::Ets
                 | SchedulerKind::Taprio
                 | SchedulerKind::Tbf
+                | SchedulerKind::Cbs
         ),
     }
 }
@@ -375,7 +376,7 @@ impl Walk<'_> {
         let handle = own.filter(|handle| !used(handle)).unwrap_or_else(|| self.handle());
         let ids = handles(scheduler, handle);
         self.head(scheduler, handle, parent, &ids);
-        if scheduler.kind == SchedulerKind::Tbf {
+        if scheduler.kind.has_one_class() {
             let (id, place) = (Handle { minor: 1, ..handle }, self.found.classes.len());
             let all = Class::all();
             let class = classes.first().unwrap_or(&all);
@@ -429,6 +430,9 @@ impl Walk<'_> {
             SchedulerKind::Prio => format!("bands {}", ids.len()),
             SchedulerKind::Ets => options::ets(scheduler),
             SchedulerKind::Taprio => options::taprio(scheduler),
+            SchedulerKind::Cbs => {
+                scheduler.own.get().map(|own| cbs::options(own, self.direction.rate)).unwrap_or_default()
+            }
             SchedulerKind::Tbf => {
                 let tbf = scheduler.own.get();
                 // Its own limit has no effect if it contains another qdisc, but tc requires one.
@@ -488,7 +492,7 @@ impl Walk<'_> {
                     self.rest(handle, ids[class]);
                 }
             }
-            // A token bucket has one class only.
+            // Those with one class only.
             _ => {}
         }
         if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {

@@ -103,6 +103,17 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
                 text_of(keys, "burst")
             )]
         }
+        qdisc::Kind::Cbs(cbs) => {
+            let of = |key| text_of(&cbs.keys, key);
+            let words = format!(
+                "A share of {} of the port, by credit of at most {}: a transmission costs {}, down to {} below zero.",
+                of("idle-slope"),
+                of("hi-credit"),
+                of("send-slope"),
+                of("lo-credit")
+            );
+            [words].into_iter().chain(cbs.note.map(Into::into)).collect()
+        }
         qdisc::Kind::Htb(htb) => vec![match htb.default {
             0 => "A tree of token buckets. Unclassified packets are not shaped.".into(),
             class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}."),

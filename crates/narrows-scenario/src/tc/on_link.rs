@@ -161,7 +161,8 @@ impl<'a> Link<'a> {
             );
             // Bands, and the class of a bucket, exist by themselves.
             let own = classes.iter().filter(|class| class.is_of(qdisc));
-            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "ets" | "taprio" | "tbf"))
+            for class in
+                own.filter(|class| !matches!(class.kind.as_str(), "prio" | "ets" | "taprio" | "tbf" | "cbs"))
             {
                 let parent = class.parent.as_ref().unwrap_or(&qdisc.handle);
                 let (handle, options) = (&class.handle, &class.options);
@@ -176,7 +177,7 @@ impl<'a> Link<'a> {
     fn stab(&self) -> Option<String> {
         let is =
             |kinds: &[&str]| self.current.qdiscs.iter().any(|qdisc| kinds.contains(&qdisc.kind.as_str()));
-        let counts = is(&["tbf", "htb", "cbq", "hfsc"]) && !is(&["netem", "cake"]);
+        let counts = is(&["tbf", "cbs", "htb", "cbq", "hfsc"]) && !is(&["netem", "cake"]);
         Stab::shown(self.direction.overhead).filter(|_| counts)
     }
 

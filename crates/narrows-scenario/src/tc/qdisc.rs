@@ -3,6 +3,7 @@
 use narrows_core::queue::Bound;
 
 use super::bands::Bands;
+use super::cbs::{self, Shaper};
 use super::ets::{self, Ets};
 use super::gred::Gred;
 use super::managed::{DISCIPLINES, Managed};
@@ -19,6 +20,7 @@ use crate::problem::{Found, Problem, one_of};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Tbf(Table),
+    Cbs(Shaper),
     Htb(Htb),
     Cbq(Table),
     /// The minor number of the class of packets that no filter matches; 0 drops them.
@@ -76,6 +78,7 @@ impl Kind {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Tbf(_) => "tbf",
+            Self::Cbs(_) => "cbs",
             Self::Htb(_) => "htb",
             Self::Cbq(_) => "cbq",
             Self::Hfsc(_) => "hfsc",
@@ -132,8 +135,8 @@ pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);
     [
-        "tbf", "htb", "cbq", "hfsc", "prio", "ets", "taprio", "hpd", "drr", "qfq", "mq", "mqprio", "multiq",
-        "gred",
+        "tbf", "cbs", "htb", "cbq", "hfsc", "prio", "ets", "taprio", "hpd", "drr", "qfq", "mq", "mqprio",
+        "multiq", "gred",
     ]
     .into_iter()
     .chain(managed)
@@ -145,7 +148,6 @@ pub(super) fn names() -> Vec<&'static str> {
 const INSTEAD: &[(&str, &str)] = &[
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
     ("etf", "netem's `slot`"),
-    ("cbs", "tbf"),
     ("plug", "the key `outage` of a link"),
     ("noqueue", "nothing: a link has what no discipline has"),
 ];
@@ -159,6 +161,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     };
     let kind = match word.text {
         "tbf" => Kind::Tbf(bucket::tbf(word, words)?),
+        "cbs" => Kind::Cbs(cbs::read(word, words)?),
         "htb" => htb(words)?,
         "cbq" => cbq(word, words)?,
         "hfsc" => Kind::Hfsc(hfsc::qdisc(words)?),

@@ -8,6 +8,7 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration};
 
 use self::matching::{by_classes, filters};
+use super::cbs::Shaper;
 use super::filters::Filters;
 use super::managed::Managed;
 use super::qdisc::USUAL_LIMIT;
@@ -153,6 +154,13 @@ impl Tree {
                 keys.put("scheduler", scheduler);
                 Ok(())
             }
+            qdisc::Kind::Cbs(shaper) => {
+                keys.put("overhead", text("frame"));
+                keys.put("queue", text(self.usual_limit()));
+                let scheduler = self.cbs(shaper, qdisc.handle, &mut keys.notes)?;
+                keys.put("scheduler", scheduler);
+                Ok(())
+            }
             // The stand-in of `egress` comes first.
             qdisc::Kind::Gred(_) => Ok(()),
             qdisc::Kind::Mq | qdisc::Kind::Mqprio | qdisc::Kind::Multiq => {
@@ -267,6 +275,7 @@ impl Tree {
                 }
                 self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes)
             }
+            qdisc::Kind::Cbs(shaper) => self.cbs(shaper, qdisc.handle, notes),
             _ if self.overhead(qdisc)? != text("frame") => Err(Problem::new(
                 "`overhead` or `linklayer` of classes inside another discipline",
             )
@@ -292,6 +301,18 @@ impl Tree {
         let mut class = named(self.called(Handle { minor: 1, ..handle }));
         self.body(child, &mut class, notes)?;
         table.put("classes", list([class]));
+        Ok(Value::Table(table))
+    }
+
+    fn cbs(&self, shaper: &Shaper, handle: Handle, notes: &mut Vec<String>) -> Result<Value, Problem> {
+        let mut table = of_type("cbs");
+        add(&shaper.keys, &mut table);
+        if let Some(child) = self.only_child(handle) {
+            let mut class = named(self.called(Handle { minor: 1, ..handle }));
+            self.body(child, &mut class, notes)?;
+            table.put("classes", list([class]));
+        }
+        notes.extend(shaper.note.map(Into::into));
         Ok(Value::Table(table))
     }
 

@@ -334,7 +334,9 @@ impl Tree {
         };
         match &qdisc.kind {
             // Their only class has several names.
-            qdisc::Kind::Tbf(_) | qdisc::Kind::Netem(_) => Ok(Handle { minor: 1, ..class }),
+            qdisc::Kind::Tbf(_) | qdisc::Kind::Cbs(_) | qdisc::Kind::Netem(_) => {
+                Ok(Handle { minor: 1, ..class })
+            }
             kind if kind.is_by_queue() && class.minor == 1 => Ok(class),
             kind if kind.is_by_queue() => {
                 Err(Problem::new(format!("there is no class {class}: a link has one transmit queue"))

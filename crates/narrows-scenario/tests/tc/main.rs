@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cbs;
 mod chains;
 mod edits;
 mod filters;
@@ -687,10 +688,10 @@ fn what_is_not_understood_is_said_with_its_place() {
             &["hw 0"],
         ),
         (
-            "tc qdisc add dev eth0 root cbs\n",
-            "unknown queueing discipline `cbs`",
-            "cbs",
-            &["what does its work: tbf"],
+            "tc qdisc add dev eth0 root plug\n",
+            "unknown queueing discipline `plug`",
+            "plug",
+            &["what does its work: the key `outage` of a link"],
         ),
         (
             "tc qdisc add dev eth0 root htbb\n",

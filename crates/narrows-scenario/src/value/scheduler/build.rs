@@ -193,7 +193,7 @@ impl Scheduler {
     }
 
     /// The parameters of its algorithm, which the registry created.
-    fn own<T: OwnParameters>(&self) -> &T {
+    pub(super) fn own<T: OwnParameters>(&self) -> &T {
         self.own.get().expect("a scheduler has its algorithm's parameters")
     }
 

@@ -100,10 +100,12 @@ fn read_list<'a>(
     }
     tree::check(&classes, nodes)?;
     dcf::check_hidden(&classes, nodes)?;
-    if kind == Kind::Tbf && classes.len() > 1 {
-        return Err(Problem::new(format!("`tbf` with {} classes", classes.len()))
+    if kind.has_one_class() && classes.len() > 1 {
+        return Err(Problem::new(format!("`{}` with {} classes", kind.name(), classes.len()))
             .at(place(&nodes[1], "name"))
-            .help("it is one bucket: put an inner scheduler with classes into its only class"));
+            .help(
+                "it limits all of them together: put an inner scheduler with classes into its only class",
+            ));
     }
     if !has_filters {
         check_reach(&classes, nodes, surroundings.hosts)?;

@@ -15,7 +15,7 @@ use super::htb::HtbClass;
 use super::own::{OwnParameters, SchedulerParameters};
 use super::plan::{Plan, Refusal};
 use super::sfq::Sfq;
-use super::{Cake, Hpd, Scheduler, Tbf};
+use super::{Cake, Cbs, Hpd, Scheduler, Tbf};
 use crate::keys::{self, Key, Keyed};
 use crate::value::queue::Policy;
 
@@ -161,6 +161,7 @@ schedulers! {
     Cake "cake" "shaping, priority tins, and fairness among hosts and flows with Cobalt" Tins, |it, plan| Ok(it.cake(plan)), own::<Cake>();
     Hhf "hhf" "flows that send much behind all others" Sizes, |it, plan| Ok(it.hhf(plan)), quantum(1514), own::<HhfConfig>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), own::<Tbf>();
+    Cbs "cbs" "a share of the port by credit, without bursts" Classes, |it, plan| it.assemble(sched::Cbs::new(it.own::<Cbs>().config())?, plan), own::<Cbs>();
     Htb "htb" "a tree of token buckets that borrow from their parents" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
     Hfsc "hfsc" "a tree of service curves: guarantees, shares and limits" Classes, |it, plan| it.assemble(sched::Hfsc::new(it.hfsc_classes())?, plan), class_keys::<HfscClass>();
     Cbq "cbq" "a tree of classes, limited to their rates by idle time" Classes, |it, plan| it.assemble(it.cbq()?, plan), own::<super::Cbq>(), class_keys::<CbqClass>();
@@ -194,7 +195,12 @@ impl Kind {
 
     /// Whether it shapes: delays packets to rates of its own.
     pub fn is_shaper(self) -> bool {
-        matches!(self, Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq)
+        matches!(self, Self::Tbf | Self::Cbs | Self::Htb | Self::Hfsc | Self::Cbq)
+    }
+
+    /// Whether all packets wait in its only class.
+    pub(crate) fn has_one_class(self) -> bool {
+        matches!(self, Self::Tbf | Self::Cbs)
     }
 
     /// Whether classes must be named because it has no default classes.
@@ -207,7 +213,14 @@ impl Kind {
         // `prio` is, for the queues of a pipe.
         !matches!(
             self,
-            Self::Ets | Self::Taprio | Self::Tbf | Self::Htb | Self::Hfsc | Self::Cbq | Self::Plugin
+            Self::Ets
+                | Self::Taprio
+                | Self::Tbf
+                | Self::Cbs
+                | Self::Htb
+                | Self::Hfsc
+                | Self::Cbq
+                | Self::Plugin
         )
     }
 
