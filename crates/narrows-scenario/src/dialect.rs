@@ -19,7 +19,7 @@ pub(crate) use options::{
     Effect, Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of,
 };
 pub(crate) use services::SERVICES;
-pub(crate) use variables::{Variables, as_words};
+pub(crate) use variables::{Expanded, Variables, as_words};
 pub(crate) use words::{Source, Word, Words, keyword};
 
 /// A value, and how it was interpreted if that is not obvious, as for a number without a unit.

@@ -46,6 +46,7 @@ mod netfilter;
 mod network;
 mod on_link;
 mod outgoing;
+mod programs;
 mod protocol;
 mod qdisc;
 mod root_actions;

@@ -1,5 +1,5 @@
-//! Loops, functions and conditions of a shell: `for i in 1 2 3; do …; done`, and `if [ A = B ]; then …; fi` where both
-//! sides are in the script. Loops are written out; their lists are in the script, so the number of commands
+//! Loops, functions and conditions of a shell: `for i in 1 2 3; do …; done`, and `if [ A = B ]; then …; fi` or `case A in …`
+//! where both sides are in the script, or are arguments, of which a script has none here. Loops are written out; their lists are in the script, so the number of commands
 //! is known before any is read.
 
 use std::collections::BTreeMap;
@@ -31,6 +31,11 @@ enum Part {
     Function {
         name: String,
         body: Vec<Part>,
+    },
+    /// `case WORD in PATTERN | PATTERN) …;; esac`
+    Case {
+        word: Range<usize>,
+        arms: Vec<(Vec<Range<usize>>, Vec<Part>)>,
     },
     /// Each branch with its condition; `None` for `else`.
     If(Vec<(Option<Range<usize>>, Vec<Part>)>),
@@ -64,8 +69,8 @@ const LIST: &str = "write the list of values: for i in $(seq 1 4); do …, or us
 /// Words before a command that belong to a loop or condition.
 const BEFORE: [&str; 3] = ["do", "then", "else"];
 /// Words that begin what is not understood, the word that ends it, and what to write instead.
-const OTHERS: [(&str, &str, &str); 4] =
-    [("while", "done", LIST), ("until", "done", LIST), ("select", "done", LIST), ("case", "esac", KEEP)];
+const OTHERS: [(&str, &str, &str); 3] =
+    [("while", "done", LIST), ("until", "done", LIST), ("select", "done", LIST)];
 
 /// Calls `command` with each command in the order in which a shell would run it, until it says that it was
 /// the last one. Returns problems of loops and conditions.
@@ -154,7 +159,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let word = self.word(&piece).to_owned();
         let at = span.start..span.start + word.len();
         let wrong = |title: String| Problem::new(title).at(&at);
-        if depth >= DEEPEST && matches!(word.as_str(), "for" | "if") {
+        if depth >= DEEPEST && matches!(word.as_str(), "for" | "if" | "case") {
             return Part::Wrong(wrong(format!("loops and conditions more than {DEEPEST} deep")));
         }
         if let Some((_, end, instead)) = OTHERS.iter().find(|(name, _, _)| *name == word) {
@@ -164,6 +169,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         match word.as_str() {
             "for" => self.of_for(&piece, depth).unwrap_or_else(Part::Wrong),
             "if" => self.of_if(&piece, depth).unwrap_or_else(Part::Wrong),
+            "case" => self.of_case(&piece, depth).unwrap_or_else(Part::Wrong),
             "function" => self.function(&piece, &at, depth).unwrap_or_else(Part::Wrong),
             _ if word.contains("()")
                 || self.text[span.start + word.len()..span.end].trim_start().starts_with("()") =>
@@ -317,6 +323,57 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         Ok(Part::Loop { name, list: words[2].end..span.end, body })
     }
 
+    /// `case WORD in`, arms of patterns and commands, `esac`.
+    fn of_case(&mut self, piece: &Piece, depth: usize) -> Result<Part, Problem> {
+        let span = &piece.span;
+        let words = shell::words(self.text, span.clone());
+        let wrong = || {
+            Problem::new("`case` that is not understood")
+                .at(span)
+                .help("as in: case $1 in start) …;; *) …;; esac")
+        };
+        let is_in = words.get(2).is_some_and(|word| &self.text[word.clone()] == "in");
+        if !is_in {
+            self.skip("esac");
+            return Err(wrong());
+        }
+        // The first pattern may stand on the line of `case`.
+        let rest = words[2].end + blank(&self.text[words[2].end..span.end])..span.end;
+        let mut first = (!rest.is_empty()).then_some(Piece { span: rest, joined: Joined::After });
+        let mut arms = Vec::new();
+        loop {
+            let Some(mut piece) = first.take().or_else(|| self.ahead.next()) else { return Err(wrong()) };
+            if self.word(&piece) == "esac" {
+                return Ok(Part::Case { word: words[1].clone(), arms });
+            }
+            // Patterns are joined by `|`.
+            let mut patterns = Vec::new();
+            let close = loop {
+                let text = &self.text[piece.span.clone()];
+                let close = text.find(')');
+                patterns.push(piece.span.start..piece.span.start + close.unwrap_or(text.len()));
+                if let Some(close) = close {
+                    break piece.span.start + close + 1;
+                }
+                piece = self.ahead.next().ok_or_else(wrong)?;
+            };
+            let mut body = Vec::new();
+            let command = close + blank(&self.text[close..piece.span.end])..piece.span.end;
+            if !command.is_empty() {
+                body.push(self.part(Piece { span: command, joined: Joined::After }, depth + 1));
+            }
+            while let Some(next) = self.ahead.peek() {
+                let word = first_word(&self.text[next.span.clone()]);
+                if word == Some("esac") || ends_an_arm(&self.text[..next.span.start]) {
+                    break;
+                }
+                let Some(next) = self.ahead.next() else { break };
+                body.push(self.part(next, depth + 1));
+            }
+            arms.push((patterns, body));
+        }
+    }
+
     /// `if TEST`, `then`, commands, with `elif` and `else`, `fi`.
     fn of_if(&mut self, piece: &Piece, depth: usize) -> Result<Part, Problem> {
         let mut test = Some(piece.span.start + "if".len()..piece.span.end);
@@ -382,6 +439,7 @@ impl<'p> Runner<'_, 'p> {
                 }
                 Part::Loop { name, list, body } => self.turns(name, list, body),
                 Part::If(branches) => self.branch(branches),
+                Part::Case { word, arms } => self.case(word, arms),
                 Part::Test { test, dependent } => self.test(test, dependent),
                 Part::Group(body) => self.parts(body),
                 Part::Wrong(problem) => self.wrong(problem.clone()),
@@ -498,7 +556,10 @@ impl<'p> Runner<'_, 'p> {
             Ok(holds) => holds,
             // Whether it holds does not matter.
             Err(_) if dependent.iter().all(|(_, part)| self.is_harmless(part)) => return Next::Command,
-            Err(problem) => return self.wrong(problem),
+            Err(problem) => match self.holds_without_arguments(test) {
+                Some(holds) => holds,
+                None => return self.wrong(problem),
+            },
         };
         for (joint, part) in dependent {
             if status != (*joint == Joint::And) {
@@ -532,6 +593,7 @@ impl<'p> Runner<'_, 'p> {
             Part::Group(body) => all(body),
             Part::Test { dependent, .. } => dependent.iter().all(|(_, part)| self.is_harmless(part)),
             Part::If(branches) => branches.iter().all(|(_, body)| all(body)),
+            Part::Case { arms, .. } => arms.iter().all(|(_, body)| all(body)),
             Part::Loop { .. } | Part::Function { .. } | Part::Wrong(_) => false,
         }
     }
@@ -558,7 +620,10 @@ impl<'p> Runner<'_, 'p> {
                         {
                             return Next::Command;
                         }
-                        Err(problem) => return self.wrong(problem),
+                        Err(problem) => match self.holds_without_arguments(test) {
+                            Some(holds) => holds,
+                            None => return self.wrong(problem),
+                        },
                     },
                 },
             };
@@ -567,6 +632,45 @@ impl<'p> Runner<'_, 'p> {
             }
         }
         Next::Command
+    }
+
+    /// Runs the commands of the first pattern that a word fits.
+    fn case(&mut self, word: &Range<usize>, arms: &'p [(Vec<Range<usize>>, Vec<Part>)]) -> Next {
+        let all = arms.iter().map(|(_, body)| body.iter().map(size).sum::<usize>() + 1).sum::<usize>();
+        if !self.step(all + 1, word) {
+            return Next::End;
+        }
+        let strict = self.variables.words(self.text, word.clone());
+        let is_harmless = || arms.iter().all(|(_, body)| body.iter().all(|part| self.is_harmless(part)));
+        let words = match strict {
+            Ok(words) => words,
+            Err(_) if is_harmless() => return Next::Command,
+            Err(problem) if self.calls > 0 => return self.wrong(problem.help(KEEP)),
+            Err(problem) => match self.variables.without_arguments().words(self.text, word.clone()) {
+                Ok(words) => words,
+                Err(_) => return self.wrong(problem.help(KEEP)),
+            },
+        };
+        let word = words.first().map_or("", Expanded::text);
+        for (patterns, body) in arms {
+            for pattern in patterns {
+                let pattern = match self.variables.words(self.text, pattern.clone()) {
+                    Ok(pattern) => pattern,
+                    Err(problem) => return self.wrong(problem),
+                };
+                if pattern.iter().any(|pattern| fits(pattern.text().trim_start_matches('('), word)) {
+                    return self.parts(body);
+                }
+            }
+        }
+        Next::Command
+    }
+
+    /// Whether a condition holds where the script is started without arguments, if it then depends on the script alone.
+    fn holds_without_arguments(&self, test: &Range<usize>) -> Option<bool> {
+        // The arguments of a function are its own.
+        let words = self.variables.without_arguments().words(self.text, test.clone());
+        words.ok().filter(|_| self.calls == 0).and_then(|words| self.compared(&words))
     }
 
     /// Runs a command that is a condition; it succeeds, and with `!` the condition does not hold. `None` for other conditions.
@@ -603,6 +707,11 @@ impl<'p> Runner<'_, 'p> {
                 .help(format!("scripts are read, not run: {KEEP}"))
         };
         let words = self.variables.words(self.text, test.clone()).map_err(|_| unknown())?;
+        self.compared(&words).ok_or_else(unknown)
+    }
+
+    /// The same for its words, if it is a comparison that is understood.
+    fn compared(&self, words: &[Expanded]) -> Option<bool> {
         let mut words: Vec<&str> = words.iter().map(Expanded::text).collect();
         match (words.first().copied(), words.last().copied()) {
             (Some("["), Some("]")) | (Some("[["), Some("]]")) => {
@@ -612,13 +721,13 @@ impl<'p> Runner<'_, 'p> {
             (Some("test"), _) => {
                 words.remove(0);
             }
-            _ => return Err(unknown()),
+            _ => return None,
         }
         let (not, words) = match words.split_first() {
             Some((&"!", rest)) => (true, rest),
             _ => (false, &words[..]),
         };
-        let number = |text: &str| arithmetic::number(text).ok_or_else(unknown);
+        let number = |text: &str| arithmetic::number(text);
         let holds = match words {
             ["-z", text] => text.is_empty(),
             ["-n", text] => !text.is_empty(),
@@ -630,9 +739,9 @@ impl<'p> Runner<'_, 'p> {
             [one, "-le", other] => number(one)? <= number(other)?,
             [one, "-gt", other] => number(one)? > number(other)?,
             [one, "-ge", other] => number(one)? >= number(other)?,
-            _ => return Err(unknown()),
+            _ => return None,
         };
-        Ok(holds != not)
+        Some(holds != not)
     }
 }
 
@@ -643,10 +752,141 @@ fn size(part: &Part) -> usize {
         Part::Command(_) | Part::Wrong(_) | Part::Function { .. } => 0,
         Part::Loop { body, .. } | Part::Group(body) => all(body),
         Part::If(branches) => branches.iter().map(|(_, body)| all(body)).sum(),
+        Part::Case { arms, .. } => arms.iter().map(|(_, body)| all(body) + 1).sum(),
         Part::Test { dependent, .. } => dependent.iter().map(|(_, part)| size(part)).sum(),
     }
 }
 
+/// Bytes before a command in which the `;;` of the arm before it is looked for.
+const BEFORE_AN_ARM: usize = 1 << 12;
+
+/// Whether the commands of a text end with the `;;` of an arm of `case`; comments may follow it.
+fn ends_an_arm(text: &str) -> bool {
+    let start = text.len().saturating_sub(BEFORE_AN_ARM);
+    let near = (start..=text.len()).find_map(|start| text.get(start..)).unwrap_or_default();
+    let mut lines =
+        near.rsplit('\n').map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.next().is_some_and(|line| {
+        let code = line.rfind(";;").map(|at| line[at + 2..].trim_start());
+        code.is_some_and(|behind| behind.is_empty() || behind.starts_with('#'))
+    })
+}
+
+/// Whether a word fits a pattern of a shell, with `*` and `?`.
+fn fits(pattern: &str, word: &str) -> bool {
+    let word: Vec<char> = word.chars().collect();
+    let alike = |part: &[char], at: &[char]| part.iter().zip(at).all(|(part, c)| *part == '?' || part == c);
+    let parts: Vec<Vec<char>> = pattern.split('*').map(|part| part.chars().collect()).collect();
+    let [first, middle @ .., last] = &parts[..] else {
+        return parts[0].len() == word.len() && alike(&parts[0], &word);
+    };
+    if word.len() < first.len() + last.len() {
+        return false;
+    }
+    let (start, rest) = word.split_at(first.len());
+    let (mut rest, end) = rest.split_at(rest.len() - last.len());
+    if !alike(first, start) || !alike(last, end) {
+        return false;
+    }
+    // The first place where each of the others fits leaves most to those behind.
+    middle.iter().all(|part| {
+        let place = (0..(rest.len() + 1).saturating_sub(part.len())).find(|at| alike(part, &rest[*at..]));
+        place.inspect(|at| rest = &rest[at + part.len()..]).is_some()
+    })
+}
+
 fn blank(text: &str) -> usize {
     text.len() - text.trim_start().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands that a script comes to, or its first problem.
+    fn commands(text: &str) -> Result<Vec<String>, String> {
+        let pieces = shell::pieces(text).unwrap();
+        let mut all = Vec::new();
+        let problems = run(text, pieces, &mut Variables::default(), &mut |piece, variables| {
+            let rest = variables.assign(text, piece.span.clone()).unwrap();
+            let words = variables.words(text, rest).unwrap_or_default();
+            let words: Vec<&str> = words.iter().map(Expanded::text).collect();
+            all.extend((!words.is_empty()).then(|| words.join(" ")));
+            if words.first() == Some(&"exit") { Next::End } else { Next::Command }
+        });
+        match problems.into_iter().next() {
+            Some(problem) => Err(crate::ScenarioError::new("", "", vec![problem]).to_string()),
+            None => Ok(all),
+        }
+    }
+
+    #[test]
+    fn the_first_pattern_that_fits_is_run() {
+        for (text, expected) in [
+            ("case b in a) x;; b) y; z;; *) w;; esac", &["y", "z"][..]),
+            (
+                "A=up\ncase \"$A\" in\n  start|up)\n    x\n    y ;; # or\n  # down\n  down) z\n;;\nesac\nw",
+                &["x", "y", "w"],
+            ),
+            ("case eth0 in wlan*) x;; et?0) y;; esac", &["y"]),
+            ("case a in (b) x;; (a) case c in c) y;; esac;; esac\nz", &["y", "z"]),
+            ("case $1 in del) x;; *) y;; esac", &["y"]),
+            ("case \"${1:-status}\" in start) x;; status) y;; esac", &["y"]),
+            ("case $# in 0) x;; *) y;; esac", &["x"]),
+            ("case a in b) x;; esac\ny", &["y"]),
+            ("f() { case $1 in on) x $2;; esac; }\nf on 3\nf off 4", &["x 3"]),
+            ("case $(uname) in Linux) echo a;; *) exit;; esac\nx", &["x"]),
+        ] {
+            assert_eq!(
+                commands(text).as_deref(),
+                Ok(&expected.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()[..]),
+                "{text}"
+            );
+        }
+        for (text, error) in [
+            ("case $(uname) in Linux) x;; esac", "`$(uname)` is a command"),
+            ("case a b) x;; esac\ny", "`case` that is not understood"),
+            ("case a in b) x", "`case` that is not understood"),
+        ] {
+            let found = commands(text).unwrap_err();
+            assert!(found.contains(error), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn conditions_of_arguments_are_those_of_none() {
+        for (text, expected) in [
+            ("if [ \"$1\" == \"del\" ]; then x; else y; fi", &["y"][..]),
+            ("if [ $# -gt 0 ]; then x; else y; fi", &["y"]),
+            ("[ -z \"$1\" ] && x\n[ -n \"$2\" ] && y", &["x"]),
+            ("A=$1\nif [ -z \"$A\" ]; then A=eth0; fi\nx $A", &["x eth0"]),
+            // Where it does not matter, the script goes on.
+            ("if [ $# -lt 1 ]; then echo usage; exit 1; fi\nx", &["x"]),
+        ] {
+            assert_eq!(
+                commands(text).as_deref(),
+                Ok(&expected.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()[..]),
+                "{text}"
+            );
+        }
+        let inside = commands("f() { if [ $# -gt 1 ]; then x; fi; }\nf a b").unwrap_err();
+        assert!(inside.contains("a condition that depends on more than the script"), "{inside}");
+    }
+
+    #[test]
+    fn patterns_of_a_shell() {
+        for (pattern, word, expected) in [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abcd", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("ab*ba", "aba", false),
+            ("*a*a*a*a*a*a*a*b", &"a".repeat(5_000), false),
+        ] {
+            assert_eq!(fits(pattern, word), expected, "{pattern} {word}");
+        }
+    }
 }

@@ -20,14 +20,26 @@ const DEEPEST: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
     values: BTreeMap<String, Value>,
+    reading: Reading,
+}
+
+/// What a value becomes that is not in the script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reading {
+    #[default]
+    Error,
+    /// A name: `$NAME` of the first variable that has it.
+    Name,
+    /// Nothing, for an argument of the script.
+    NoArguments,
 }
 
 /// What is known of a variable.
 #[derive(Clone, Debug)]
 enum Value {
     Text(String),
-    /// It is not in the script, but this.
-    Other(&'static str),
+    /// It is not in the script, but this; and the first variable that has it.
+    Other(&'static str, String),
 }
 
 const OUTPUT: &str = "the output of a command";
@@ -51,6 +63,17 @@ pub(crate) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
 }
 
 impl Variables {
+    /// The same, but a value that is not in the script is a name, `$NAME`. Two variables that have the same such value
+    /// have the same name.
+    pub(crate) fn with_names(&self) -> Self {
+        Self { reading: Reading::Name, ..self.clone() }
+    }
+
+    /// The same for a script that is started without arguments.
+    pub(crate) fn without_arguments(&self) -> Self {
+        Self { reading: Reading::NoArguments, ..self.clone() }
+    }
+
     /// Sets a variable.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.values.insert(name.into(), Value::Text(value.into()));
@@ -104,7 +127,7 @@ impl Variables {
             }
             let start = rest.start + name + 1 + usize::from(appends);
             let value = start..start + value_length(&text[start..rest.end]);
-            let mut expanded = self.value(text, value.clone())?;
+            let mut expanded = self.value(text, value.clone(), &left[..name])?;
             if let (true, Some(before), Value::Text(behind)) =
                 (appends, self.values.get(&left[..name]), &expanded)
             {
@@ -113,7 +136,7 @@ impl Variables {
                         return Err(too_long().at(&value));
                     }
                     Value::Text(before) => Value::Text(format!("{before}{behind}")),
-                    Value::Other(what) => Value::Other(what),
+                    Value::Other(what, of) => Value::Other(what, of.clone()),
                 };
             }
             self.values.insert(left[..name].into(), expanded);
@@ -144,23 +167,30 @@ impl Variables {
         Ok(())
     }
 
-    /// The value of an assignment.
-    fn value(&self, text: &str, value: Range<usize>) -> Result<Value, Problem> {
+    /// The value that is assigned to a variable.
+    fn value(&self, text: &str, value: Range<usize>, name: &str) -> Result<Value, Problem> {
         let raw = &text[value.clone()];
         let found = self.fields(text, value, false).map(|fields| fields.into_iter().next());
         match found {
             Ok(first) => Ok(Value::Text(first.map_or(String::new(), |word| word.text))),
-            Err(_) if raw.replace("$((", "").contains("$(") || raw.contains('`') => Ok(Value::Other(OUTPUT)),
-            Err(_)
-                if raw
-                    .trim_matches('"')
-                    .trim_start_matches(['$', '{'])
-                    .starts_with(|c: char| c.is_ascii_digit()) =>
-            {
-                Ok(Value::Other(ARGUMENT))
-            }
-            Err(problem) => Err(problem),
+            Err(problem) => self.other(raw, name).ok_or(problem),
         }
+    }
+
+    /// A value that is not in the script.
+    fn other(&self, raw: &str, name: &str) -> Option<Value> {
+        if raw.replace("$((", "").contains("$(") || raw.contains('`') {
+            return Some(Value::Other(OUTPUT, name.into()));
+        }
+        let bare = raw.trim_matches('"').strip_prefix('$')?;
+        if matches!(bare, "?" | "$" | "!") {
+            return Some(Value::Other(OUTPUT, name.into()));
+        }
+        let bare = bare.strip_prefix('{').map_or(bare, |inside| inside.trim_end_matches('}'));
+        if bare.starts_with(|c: char| c.is_ascii_digit()) {
+            return Some(Value::Other(ARGUMENT, name.into()));
+        }
+        self.values.get(bare).filter(|value| matches!(value, Value::Other(..))).cloned()
     }
 
     /// The words of a command, with the values of variables. A value without quotes may be several words.
@@ -286,7 +316,14 @@ impl Variables {
                     let value = arithmetic::value(calculation, &|name| self.named(name, None, depth))?;
                     Ok((end, value.to_string()))
                 }
-                None => Ok((end, self.output(inside, depth)?.ok_or_else(|| not_run(&text[..end]))?)),
+                None => match self.output(inside, depth)? {
+                    Some(output) => Ok((end, output)),
+                    // One word.
+                    None if self.reading == Reading::Name => {
+                        Ok((end, text[..end].split_ascii_whitespace().collect::<Vec<_>>().join("_")))
+                    }
+                    None => Err(not_run(&text[..end])),
+                },
             };
         }
         // Bash's former way to calculate.
@@ -299,6 +336,13 @@ impl Variables {
             let end = command.find('`').unwrap_or(command.len());
             let output = self.output(&command[..end], depth)?;
             return Ok((end + 2, output.ok_or_else(|| not_run(&text[..(end + 2).min(text.len())]))?));
+        }
+        let special = bare.chars().next().filter(|c| matches!(c, '#' | '@' | '*'));
+        match (self.reading, special) {
+            (Reading::NoArguments, Some('#')) => return Ok((2, "0".into())),
+            (Reading::NoArguments, Some(_)) => return Ok((2, String::new())),
+            (Reading::Name, Some(special)) => return Ok((2, format!("${special}"))),
+            _ => {}
         }
         let (name, default, length) = match bare.strip_prefix('{') {
             Some(braced) => {
@@ -328,13 +372,23 @@ impl Variables {
         if matches!(name, "UID" | "EUID") && !self.values.contains_key(name) {
             return Ok(ROOT.to_owned());
         }
+        match (self.values.get(name), default, self.reading) {
+            (None | Some(Value::Other(ARGUMENT, _)), None, Reading::NoArguments)
+                if is_argument || self.values.contains_key(name) =>
+            {
+                return Ok(String::new());
+            }
+            (Some(Value::Other(_, of)), None, Reading::Name) => return Ok(format!("${of}")),
+            (None, None, Reading::Name) if is_argument => return Ok(format!("${name}")),
+            _ => {}
+        }
         match (self.values.get(name), default) {
             (Some(Value::Text(value)), _) if !value.is_empty() || default.is_none() => Ok(value.clone()),
-            (None | Some(Value::Text(_) | Value::Other(ARGUMENT)), Some(default)) => {
+            (None | Some(Value::Text(_) | Value::Other(ARGUMENT, _)), Some(default)) => {
                 let inside = default.trim_matches('"');
                 self.expand(inside, 0..inside.len(), depth + 1)
             }
-            (Some(Value::Other(what)), _) => {
+            (Some(Value::Other(what, _)), _) => {
                 Err(Problem::new(format!("`${name}` has {what} as its value")).help(NOT_RUN))
             }
             (None, None) if is_argument => {
@@ -541,6 +595,35 @@ mod tests {
                 ),
             }
         }
+    }
+
+    #[test]
+    fn values_that_are_not_in_the_script_as_names() {
+        for (text, words) in [
+            ("A=$(ip route) B=\"$A\" C=${B}\nx $A \"$B.10\" $C", &["x", "$A", "$A.10", "$A"][..]),
+            ("A=$1\nx ${A} $2 $A", &["x", "$A", "$2", "$A"]),
+            ("A=$(ip route)\nx ${A:-b}", &[]),
+        ] {
+            let mut variables = Variables::default();
+            let mut found = Vec::new();
+            for piece in shell::pieces(text).unwrap() {
+                let rest = variables.assign(text, piece.span).unwrap();
+                found = variables.with_names().words(text, rest).unwrap_or_default();
+            }
+            assert_eq!(found.iter().map(Expanded::text).collect::<Vec<_>>(), words, "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_not_there() {
+        let mut variables = Variables::default();
+        let text = "A=$1\nx \"$A\" \"$2\" $# $@ ${3:-b}";
+        let mut found = Vec::new();
+        for piece in shell::pieces(text).unwrap() {
+            let rest = variables.assign(text, piece.span).unwrap();
+            found = variables.without_arguments().words(text, rest).unwrap_or_default();
+        }
+        assert_eq!(found.iter().map(Expanded::text).collect::<Vec<_>>(), ["x", "", "", "0", "b"]);
     }
 
     #[test]

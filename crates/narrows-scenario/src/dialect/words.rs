@@ -92,6 +92,11 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
+    /// Takes all that are left.
+    pub(crate) fn take_all(&mut self) {
+        self.next = self.all.len();
+    }
+
     /// Takes the next word if it is `text`.
     pub(crate) fn take_if(&mut self, text: &str) -> bool {
         let is = self.peek().is_some_and(|word| word.text == text);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use narrows_core::classify::Families;
 
 use super::action::PRIORITY_COMES_LATE;
-use super::filter::{self, Filter, Head, Name};
+use super::filter::{self, Filter, Head, Name, Which};
 use super::stab::Stab;
 use super::verdict::chain_number;
 use super::{Handle, class, protocol, qdisc, unit};
@@ -13,6 +13,7 @@ use crate::dialect::{Word, Words};
 use crate::netem::{Verb, units};
 use crate::node::suggest;
 use crate::problem::{Found, Problem};
+use crate::value::Match;
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -115,7 +116,8 @@ pub(super) const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
 /// Checks the name of a device, as the kernel does. Names of links have a dot, and may be longer.
 fn check_device(word: Word<'_>) -> Result<(), Problem> {
     let name = word.text;
-    if name.contains('/') || name.len() > 15 && !name.contains('.') {
+    // One that is not in the script may have any length: `$NAME`.
+    if name.contains('/') || name.len() > 15 && !name.contains(['.', '$']) {
         return Err(word
             .problem(format!("{} cannot be the name of a device", Found(name)))
             .help("a name has at most 15 characters, none of them a `/`"));
@@ -186,6 +188,24 @@ impl Command {
             Some(namespace) => command.inside(namespace),
             None => command,
         })
+    }
+
+    /// Whether it is a filter that looks at addresses or ports.
+    pub(super) fn looks_at_addresses(&self) -> bool {
+        let Body::Filter { filter: Some(filter), .. } = &self.body else { return false };
+        let looks = |matches: &Match| {
+            !(matches.sources.is_empty()
+                && matches.destinations.is_empty()
+                && matches.source_ports.is_empty()
+                && matches.destination_ports.is_empty()
+                && matches.ports.is_empty())
+        };
+        match &filter.which {
+            Which::Match(matches) => matches.as_deref().is_some_and(looks),
+            Which::Any(all) => all.iter().any(looks),
+            Which::Tables(_) | Which::Flow(_) => true,
+            Which::Mark { .. } | Which::AnyMark | Which::Nothing => false,
+        }
     }
 
     /// The command for the device of that name in a network namespace.

@@ -5,10 +5,10 @@ use std::ops::Range;
 use narrows_core::Duration;
 
 use super::command::Command;
-use super::netfilter;
+use super::{netfilter, programs};
 use crate::dialect::shell::{self, Joined, Piece};
 use crate::dialect::sleep::{self, SLEEP};
-use crate::dialect::{Variables, as_words};
+use crate::dialect::{Expanded, Variables, as_words};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
 use crate::problem::{Found, Problem};
@@ -32,6 +32,12 @@ pub(super) enum Line {
         is_up: bool,
         passed: Passed,
     },
+    /// A device has an MTU.
+    Mtu {
+        device: String,
+        bytes: u32,
+        passed: Passed,
+    },
     /// `sleep` for a time.
     Sleep {
         time: Duration,
@@ -45,47 +51,54 @@ pub(super) enum Line {
     },
 }
 
-/// Commands that prepare devices or print text: with them a script has the same effect on packets here.
-const OTHERS: &[(&str, &str)] = &[
-    ("modprobe", "There are no kernel modules here."),
-    ("insmod", "There are no kernel modules here."),
-    ("rmmod", "There are no kernel modules here."),
-    ("ethtool", "Packets are single segments here, as if offloads were off."),
-    ("ifconfig", "Devices here exist and are up."),
-    ("sysctl", "Hosts here have the kernel's defaults."),
-    ("echo", "It prints text."),
-    ("printf", "It prints text."),
-    ("set", "It configures the shell."),
-    ("true", "It does nothing."),
-    ("mkdir", "It makes a folder."),
-    ("mount", "It makes a file system accessible."),
-    ("cd", "It changes the folder of the shell."),
-];
-
-/// Objects of `ip` that prepare devices.
-const OBJECTS_OF_IP: &[(&str, &str)] = &[
-    ("link", "Devices here exist and are up."),
-    ("address", "Hosts here have addresses."),
-    ("netns", "Each host here has a network namespace."),
-    ("route", "Hosts here have the routes of their links."),
-    ("neighbour", "Hosts here know their neighbours."),
-];
-/// Their abbreviations of one letter.
-const LETTERS_OF_IP: &[(&str, &str)] = &[("l", "link"), ("a", "address"), ("r", "route"), ("n", "neighbour")];
-
 /// Reads one command; `None` if it has no effect.
 pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
     let span = variables.assign(text, piece.span.clone())?;
-    let expanded = match piece.joined {
-        Joined::After | Joined::Batch => variables.words(text, span.clone())?,
+    if matches!(piece.joined, Joined::OnFailure | Joined::Piped) {
         // Most of them are not tc commands, and their expansions do not matter.
-        _ => variables.words(text, span.clone()).unwrap_or_default(),
+        let words = variables.words(text, span.clone()).unwrap_or_default();
+        return of_words(&words, piece, span, None);
+    }
+    let problem = match variables.words(text, span.clone()) {
+        Ok(words) => return of_words(&words, piece, span, None),
+        Err(problem) => problem,
     };
-    let mut words = as_words(&expanded, span.end);
+    // What is not in the script may be the name of a device.
+    match variables.with_names().words(text, span.clone()) {
+        Ok(words) => of_words(&words, piece, span, Some(&problem)).map_err(|_| problem),
+        Err(_) => Err(problem),
+    }
+}
+
+/// Whether values that are not in the script are names of devices only.
+fn are_devices(words: &Words<'_>) -> bool {
+    const BEFORE: [&str; 6] = ["dev", "name", "-i", "-o", "--in-interface", "--out-interface"];
+    let mut ahead = words.clone();
+    let mut before = "";
+    std::iter::from_fn(|| ahead.take()).all(|word| {
+        let before = std::mem::replace(&mut before, word.text);
+        !word.text.contains('$') || BEFORE.contains(&before)
+    })
+}
+
+/// Reads the words of a command. `unknown` is the problem if some words are not in the script, but names of variables.
+fn of_words(
+    expanded: &[Expanded],
+    piece: &Piece,
+    span: Range<usize>,
+    unknown: Option<&Problem>,
+) -> Result<Option<Line>, Problem> {
+    let mut words = as_words(expanded, span.end);
     skip_prompt(&mut words);
-    let namespace = entered(&mut words);
+    let namespace = programs::entered(&mut words);
     let Some(first) = words.peek() else { return Ok(None) };
     let is_tc = is_tc(first);
+    let is_read = is_tc || is_firewall(first) || matches!(first.text, "qdisc" | "class" | "filter");
+    if let Some(problem) = unknown
+        && (first.text.contains('$') || is_read && !are_devices(&words))
+    {
+        return Err(problem.clone());
+    }
     match piece.joined {
         Joined::After => {}
         // A batch has the words behind `tc`.
@@ -106,7 +119,7 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
                 .help("write the commands themselves, one per line"));
         }
     }
-    if first.text == "exit" {
+    if first.text == "exit" || programs::replaces_the_shell(&words) {
         return Ok(Some(Line::End));
     }
     if first.text.rsplit('/').next() == Some(SLEEP) {
@@ -121,6 +134,9 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
         let line = netfilter::read(name, &mut words)?;
         let said = match name.text.ends_with("ipset") {
             true => "Rules of iptables look packets up in sets.",
+            false if line.translates() => {
+                "Not a command of tc: ignored. Packets keep the addresses of their hosts here."
+            }
             false => "Rules of `mangle` give packets marks and classes, which filters of tc see.",
         };
         let said = said.to_owned();
@@ -140,12 +156,23 @@ pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Resu
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
-        return match passed_over(&mut words)? {
-            Some(why) => {
+        if let Some((device, bytes)) = programs::mtu(&words)? {
+            let words = format!(
+                "Not a command of tc. The link of {device}, if the script configures it, has this MTU: longer packets are fragmented or answered."
+            );
+            return Ok(Some(Line::Mtu { device, bytes, passed: Passed { span, words } }));
+        }
+        let unknown = programs::unknown(&words);
+        return match (programs::passed_over(&mut words), unknown) {
+            (Some(why), _) => {
                 let words = format!("Not a command of tc: ignored. {why}");
                 Ok(Some(Line::Other(Passed { span, words })))
             }
-            None => Err(first
+            (None, Some(name)) => {
+                let words = format!("Not a command of tc: ignored. What {} does to devices or packets is not known here.", Found(name));
+                Ok(Some(Line::Other(Passed { span, words })))
+            }
+            (None, None) => Err(first
                 .problem(format!("{} is not a command of tc", Found(first.text)))
                 .help("a script has commands of tc, and those that prepare devices")
                 .help("a shell in a sandbox runs any script, and says its commands of tc: narrows tc commands SCRIPT")),
@@ -215,114 +242,10 @@ fn batch(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
     Ok(None)
 }
 
-fn is_tc(word: Word<'_>) -> bool {
+pub(super) fn is_tc(word: Word<'_>) -> bool {
     word.text == "tc" || word.text.ends_with("/tc")
 }
 
-fn is_firewall(word: Word<'_>) -> bool {
+pub(super) fn is_firewall(word: Word<'_>) -> bool {
     matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables" | "ipset"))
-}
-
-/// Takes what runs a tc command in a network namespace, and names that: `ip netns exec NAME`, `nsenter -t PID -n`,
-/// `docker exec NAME`.
-fn entered(words: &mut Words<'_>) -> Option<String> {
-    let mut ahead = words.clone();
-    let program = ahead.take()?.text;
-    let namespace = match program.rsplit('/').next().unwrap_or(program) {
-        "ip" if ahead.take_if("netns") && ahead.take_if("exec") => ahead.take()?.text.to_owned(),
-        "nsenter" => {
-            let mut namespace = "nsenter".to_owned();
-            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
-                ahead.take();
-                let target = match flag.text.split_once('=') {
-                    Some(("--target" | "--net", value)) => Some(value),
-                    None if matches!(flag.text, "-t" | "--target") => Some(ahead.take()?.text),
-                    _ => None,
-                };
-                let name = target.and_then(|target| target.rsplit('/').next());
-                name.into_iter().for_each(|name| namespace = name.to_owned());
-            }
-            namespace
-        }
-        "docker" | "podman" if ahead.take_if("exec") => {
-            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
-                ahead.take();
-                if matches!(flag.text, "-u" | "--user" | "-e" | "--env" | "-w" | "--workdir") {
-                    ahead.take();
-                }
-            }
-            ahead.take()?.text.to_owned()
-        }
-        _ => return None,
-    };
-    ahead.peek().filter(|word| is_tc(*word) || is_firewall(*word))?;
-    *words = ahead;
-    Some(namespace)
-}
-
-/// Why the MTU that a command gives a device has no effect: it is the one that devices have. An error for another.
-fn mtu(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
-    let mut ahead = words.clone();
-    let Some(word) = std::iter::from_fn(|| ahead.take()).find(|word| word.text == "mtu") else {
-        return Ok(None);
-    };
-    let bytes = ahead.expect(word, "an MTU")?.text;
-    if bytes == "1500" {
-        return Ok(Some("Devices have this MTU."));
-    }
-    Err(word.problem(format!("an MTU of {} for a device", Found(bytes))).help(format!(
-        "it is a setting of the link: `mtu = {bytes}` in a scenario, and without this line in the script"
-    )))
-}
-
-/// Why a command of another program has no effect here, if so.
-fn passed_over(words: &mut Words<'_>) -> Result<Option<&'static str>, Problem> {
-    let Some(name) = words.take() else { return Ok(None) };
-    let name = name.text.rsplit('/').next().unwrap_or(name.text);
-    let has = |known: &[&str]| {
-        let mut ahead = words.clone();
-        std::iter::from_fn(|| ahead.take()).any(|word| known.contains(&word.text))
-    };
-    // A device that is down passes no packet, and filters look at realms of routes.
-    if has(&["down", "realm", "realms"]) && matches!(name, "ip" | "ifconfig") {
-        return Ok(None);
-    }
-    let has_mtu = has(&["mtu"]);
-    // The kind of discipline that devices have by default.
-    let mut ahead = words.clone();
-    if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("qdisc")) {
-        return Ok(None);
-    }
-    if name == "ifconfig" && has_mtu {
-        return mtu(words);
-    }
-    if name != "ip" {
-        return Ok(OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why));
-    }
-    while let Some(option) = words.peek().filter(|word| word.text.starts_with('-')) {
-        words.take();
-        if matches!(option.text, "-n" | "-net" | "-netns" | "-f" | "-family") {
-            words.take();
-        }
-    }
-    let Some(object) = words.take().map(|word| word.text) else { return Ok(None) };
-    let object =
-        LETTERS_OF_IP.iter().find(|(letter, _)| *letter == object).map_or(object, |(_, whole)| whole);
-    // The program in a namespace could be any; another `ip` is as here.
-    if object == "netns" && words.take_if("exec") {
-        words.take();
-        return match words.peek().and_then(|word| word.text.rsplit('/').next()) {
-            Some("ip" | "ethtool" | "ifconfig" | "sysctl") => passed_over(words),
-            _ => Ok(None),
-        };
-    }
-    let known = OBJECTS_OF_IP
-        .iter()
-        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object);
-    match known {
-        Some(("link", _)) if has_mtu => mtu(words),
-        // Which packets exist depends on it.
-        _ if has_mtu => Ok(None),
-        known => Ok(known.map(|(_, why)| *why)),
-    }
 }

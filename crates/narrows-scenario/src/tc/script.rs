@@ -21,6 +21,9 @@ use crate::netem::Verb;
 use crate::problem::{Found, Problem};
 use crate::two_hosts;
 
+/// The MTU that devices have if nothing else is said.
+const USUAL_MTU: u32 = 1500;
+
 /// tc commands, as typed or published.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -33,6 +36,8 @@ pub struct Script {
     sleeps: Vec<(usize, Passed)>,
     /// The rules of iptables of each network namespace.
     firewalls: BTreeMap<Option<String>, Firewall>,
+    /// The MTUs of devices.
+    mtus: BTreeMap<String, u32>,
     /// What `sleep` puts off.
     pub(super) later: Vec<Moment>,
     /// Devices for which the direction of outgoing packets is known.
@@ -79,6 +84,8 @@ impl Script {
         let mut problems = Vec::new();
         let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
+        let mut translated: Option<Range<usize>> = None;
+        let mut mtus: BTreeMap<String, u32> = BTreeMap::new();
         let mut variables = Variables::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
@@ -98,6 +105,16 @@ impl Script {
                     commands.push(*command);
                 }
                 Ok(Some(Line::Other(other))) => passed.push((commands.len(), other)),
+                Ok(Some(Line::Mtu { passed, .. })) if now > Duration::ZERO => {
+                    problems.push(Problem::new("an MTU after `sleep`").at(&passed.span).help(
+                        "a script gives devices their MTUs before packets are sent: put it before the `sleep`",
+                    ));
+                    return Next::Wrong;
+                }
+                Ok(Some(Line::Mtu { device, bytes, passed: other })) => {
+                    mtus.insert(device, bytes);
+                    passed.push((commands.len(), other));
+                }
                 Ok(Some(Line::State { device, is_up, passed: other })) => {
                     match is_up {
                         true => drop(down.remove(&device)),
@@ -128,6 +145,9 @@ impl Script {
                     return Next::Wrong;
                 }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
+                    if line.translates() {
+                        translated = Some(other.span.clone());
+                    }
                     if let Err(problem) = firewalls.entry(namespace).or_default().apply(&line) {
                         problems.push(problem.put_at(&other.span));
                         return Next::Wrong;
@@ -145,6 +165,15 @@ impl Script {
         };
         let of_shell = control::run(text, pieces, &mut variables, &mut take);
         problems.extend(of_shell);
+        if let Some(translated) = translated {
+            let by_address = commands.iter().filter(|command| command.looks_at_addresses());
+            problems.extend(by_address.map(|command| {
+                Problem::new("a filter by addresses or ports, which iptables translates before it sees them")
+                    .at(&command.span)
+                    .also(&translated, "translated")
+                    .help("addresses are not translated here: match what packets have when they are sent, and leave out the translation")
+            }));
+        }
         problems.extend(down.iter().map(|(device, span)| stays_down(device, span)));
         if problems.is_empty() && commands.is_empty() {
             problems.push(
@@ -160,6 +189,7 @@ impl Script {
                 passed,
                 sleeps,
                 firewalls,
+                mtus,
                 later,
                 known: Vec::new(),
             }),
@@ -293,6 +323,10 @@ impl Script {
                 let leaving = if self.is_intermediate(name) { leaving.intermediate() } else { leaving };
                 let mut egress = leaving.egress(exact).map_err(wrong)?;
                 egress.notes.splice(0..0, notes);
+                // As hosts have by themselves.
+                if let Some(bytes) = self.mtus.get(name).filter(|bytes| **bytes != USUAL_MTU) {
+                    egress.keys.push(("mtu", bytes.to_string()));
+                }
                 let device = Device {
                     egress,
                     ingress: tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?,

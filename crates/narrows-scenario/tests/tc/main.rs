@@ -301,7 +301,7 @@ fn commands_and_words_are_those_of_a_shell() {
         ("tc qdisc add dev e root pfifo limit \"5\n", "a quote that is not closed", "\"5"),
         ("tc qdisc add dev \"$IF\" root pfifo\n", "`$IF` is a variable of a shell that is not set", "$IF"),
         ("tc qdisc add dev e root pfifo; reboot\n", "`reboot` is not a command of tc", "reboot"),
-        ("cat x | tc -batch -\n", "`cat` is not a command of tc", "cat"),
+        ("cat x | tc -batch -\n", "a tc command that reads another command's output", "tc -batch -"),
     ] {
         fails(text, title, at, &[]);
     }
@@ -610,12 +610,6 @@ fn devices_in_network_namespaces() {
     let named = Script::parse(text, "x.sh").unwrap();
     assert_eq!(named.changed_devices(), ["a/eth0", "b/eth0"]);
     fails("ip netns exec a reboot\n", "`ip` is not a command of tc", "ip", &["narrows tc commands SCRIPT"]);
-    fails(
-        "ip link set dev eth0 mtu 900\n",
-        "an MTU of `900` for a device",
-        "mtu",
-        &["`mtu = 900` in a scenario"],
-    );
     fails("ifconfig eth0 down mtu 900\n", "`ifconfig` is not a command of tc", "ifconfig", &[]);
     for line in [
         "ip link set dev eth0 mtu 1500 down",

@@ -152,9 +152,9 @@ fn what_iptables_says_that_packets_do_not_carry() {
         ),
         ("-t mangle -A POSTROUTING -j DSCP --set-dscp 46", "`DSCP` changes packets", "DSCP", "at the sender"),
         (
-            "-t nat -A POSTROUTING -j MASQUERADE",
-            "`MASQUERADE` of iptables has no counterpart here",
-            "MASQUERADE",
+            "-t mangle -A PREROUTING -j TPROXY --on-port 80",
+            "`TPROXY` of iptables has no counterpart here",
+            "TPROXY",
             "understood: MARK",
         ),
         (

@@ -105,7 +105,6 @@ fn other_programs_prepare_things() {
     let all = keys(text).join("\n");
     assert!(all.contains("type = \"cake\"") && all.contains("10mbit"), "{all}");
     fails("ip netns exec a make\n", "`ip` is not a command of tc", "ip netns", &[]);
-    fails("ip netns exec a ip link set eth0 mtu 900\n", "an MTU of `900` for a device", "mtu", &[]);
     // Filters of `route` look at realms.
     fails("ip route add 10.0.0.0/24 via 10.1.0.1 realm 2\n", "`ip` is not a command of tc", "ip route", &[]);
 }
@@ -139,9 +138,9 @@ fn what_a_shell_would_run_is_refused_by_name() {
             "for i in",
         ),
         (
-            "case $1 in start) tc qdisc add dev a root fq;; esac\n",
-            "`case` of a shell is not run",
-            "case",
+            "case $(uname) in Linux) tc qdisc add dev a root fq;; esac\n",
+            "`$(uname)` is a command or an expansion of a shell",
+            "$(uname)",
             "keep the branch",
         ),
         ("shape() {\n tc qdisc add dev a root fq\n", "a function without `}`", "shape()", "as in"),
@@ -222,6 +221,151 @@ fn what_prepares_a_host_is_passed_over() {
         "sysctl",
         &[],
     );
-    fails(&format!("ip -n blue link set eth0 mtu 900\n{add}"), "an MTU of `900` for a device", "mtu", &[]);
     assert_eq!(keys(&format!("ip link set dev eth0 mtu 1500\ndoas {add}")), ["link.up.delay=\"2ms\""]);
+}
+
+/// The MTU of a device is that of its link.
+#[test]
+fn mtus_of_devices() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    for line in [
+        "ip link set dev eth0 mtu 900",
+        "ip li set eth0 mtu 900 up",
+        "ifconfig eth0 mtu 900",
+        "ip link add eth0 mtu 900 type dummy",
+    ] {
+        assert_eq!(keys(&format!("{line}\n{add}")), ["link.up.delay=\"2ms\"", "link.up.mtu=900"], "{line}");
+    }
+    for line in [
+        "ip link set dev eth1 mtu 900",
+        "ip -n blue link set eth0 mtu 900",
+        "ip netns exec blue ip link set eth0 mtu 900",
+    ] {
+        assert_eq!(keys(&format!("{line}\n{add}")), ["link.up.delay=\"2ms\""], "{line}");
+    }
+    let inside = format!("ip -n blue link set eth0 mtu 900\nip netns exec blue {add}");
+    assert_eq!(keys(&inside), ["link.up.delay=\"2ms\"", "link.up.mtu=900"]);
+    for (line, title, at) in [
+        ("ip link set dev eth0 mtu 60", "found `60`, expected an MTU from 68 to 65535 bytes", "60"),
+        ("ip link set dev eth0 mtu", "`mtu` lacks a number of bytes", "\n"),
+        ("ip link add a mtu 900 type veth peer name b mtu 800", "a second MTU", "mtu 800"),
+        ("ip route add default mtu 900", "`ip` is not a command of tc", "ip"),
+        ("ip link set dev eth0 mtu 900 down", "`ip` is not a command of tc", "ip"),
+    ] {
+        fails(&format!("{line}\n"), title, at, &[]);
+    }
+    fails(
+        &format!("{add}sleep 1\nip link set eth0 mtu 900\n"),
+        "an MTU after `sleep`",
+        "ip link",
+        &["before the `sleep`"],
+    );
+}
+
+/// Programs that narrows does not know are told of; those that may run tc, and words of tc, are refused.
+#[test]
+fn programs_that_are_not_known() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    let text = format!(
+        "ptp4l -i eth0 -2 &\n/usr/bin/killall iperf3\ncgcreate -g net_cls:/a\n{add}exec \"$@\"\ntc qdisc add dev eth1 root fq\n"
+    );
+    assert_eq!(keys(&text), ["link.up.delay=\"2ms\""]);
+    let said = Script::parse(&text, "x.sh").unwrap().explain().unwrap();
+    let words: Vec<&String> = said.iter().flat_map(|one| &one.words).collect();
+    let killall =
+        "Not a command of tc: ignored. What `killall` does to devices or packets is not known here.";
+    assert!(words.iter().any(|word| *word == killall), "{words:?}");
+    for line in [
+        "./setup.sh",
+        "/opt/setup",
+        "setup.sh eth0",
+        "bash setup.sh",
+        "make",
+        "eval x",
+        "nft add rule x",
+        "tcc qdisc add dev eth0 root fq",
+        "qdsic add dev eth0 root fq",
+        "watch tc -s qdisc",
+        "run 'tc qdisc add dev eth0 root fq'",
+    ] {
+        let name = line.split(' ').next().unwrap();
+        fails(
+            &format!("{add}{line}\n"),
+            &format!("`{name}` is not a command of tc"),
+            line,
+            &["narrows tc commands"],
+        );
+    }
+}
+
+/// A device whose name a command prints, or that is an argument, has the name of the variable.
+#[test]
+fn devices_that_are_not_in_the_script() {
+    let text = "IF=$(ip route get 8.8.8.8 | awk '{print $5}')\nDEV=\"$IF\"\ntc qdisc add dev $IF root handle 1: prio\n\
+        tc qdisc add dev ${DEV} parent 1:1 handle 10: pfifo limit 7\ntc qdisc add dev $1 root pfifo limit 8\n\
+        ip link set dev $DEV up\nethtool -K $IF gro off\ntc -s qdisc show dev $DEV\n";
+    let script = Script::parse(text, "x.sh").unwrap();
+    assert_eq!(script.changed_devices(), ["$IF", "$1"]);
+    let all = keys(text).join("\n");
+    assert!(all.contains("{ name = \"1:1\", queue = \"7 packets\" }"), "{all}");
+    let some = "IF=$(ip route)\nIP=$(hostname -I)\n";
+    for (line, at) in [
+        ("tc qdisc add dev eth0 root tbf rate $IP burst 5kb latency 5ms", "$IP"),
+        ("tc filter add dev $IF parent 1: protocol ip u32 match ip dst $IP/32 flowid 1:1", "$IF"),
+        ("$IF qdisc add dev eth0 root fq", "$IF"),
+    ] {
+        let error = Script::parse(&format!("{some}{line}\n"), "x.sh").unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("`{at}` has the output of a command as its value")),
+            "{line}: {error}"
+        );
+    }
+}
+
+/// What runs tc in a container or on another machine names where the device is.
+#[test]
+fn devices_elsewhere() {
+    let pfifo = "tc qdisc add dev eth0 root pfifo limit 7";
+    for (before, place) in [
+        ("kubectl exec -it -n demo deployment/api --", "api"),
+        ("kubectl -n demo exec api -c app -- sudo", "api"),
+        ("lxc exec box --", "box"),
+        ("pct exec 210 --", "210"),
+        ("ssh -p 2222 root@host", "host"),
+        ("docker run --rm --net=container:redis image", "redis"),
+        ("docker exec -u root web", "web"),
+        ("ip netns exec a", "a"),
+    ] {
+        for command in [pfifo.to_owned(), format!("sh -c '{pfifo}'")] {
+            let text = format!("{before} {command}\n");
+            let script = Script::parse(&text, "x.sh").unwrap();
+            assert_eq!(script.changed_devices(), [format!("{place}/eth0")], "{text}");
+            assert_eq!(keys(&text), ["link.up.queue=\"7 packets\""], "{text}");
+        }
+    }
+    assert_eq!(keys(&format!("ssh host \"{pfifo}\"\n")), ["link.up.queue=\"7 packets\""]);
+    fails(&format!("ssh host '{pfifo}; reboot'\n"), "`ssh` is not a command of tc", "ssh", &[]);
+}
+
+/// Rules of other tables change no marks; those that translate addresses are in the way of filters by addresses.
+#[test]
+fn tables_of_iptables_beside_mangle() {
+    let rules = "iptables -t nat -A POSTROUTING -o eth1 -j MASQUERADE\niptables -A FORWARD -i eth1 -m conntrack --ctstate NEW -j ACCEPT\n\
+        iptables -t raw -A PREROUTING -d 10.0.0.1 -j NOTRACK\niptables -F\n\
+        tc qdisc add dev eth0 root handle 1: prio\n";
+    let all = keys(&format!("{rules}tc filter add dev eth0 parent 1: protocol ip matchall classid 1:2\n"));
+    assert!(all.join("\n").contains("class = \"1:2\""), "{all:?}");
+    fails(
+        &format!("{rules}tc filter add dev eth0 parent 1: protocol ip flower dst_ip 10.0.0.1 classid 1:2\n"),
+        "a filter by addresses or ports, which iptables translates before it sees them",
+        "tc filter",
+        &["leave out the translation"],
+    );
+    fails("iptables -A FORWARD -i eth1 -j DROP\n", "`DROP` of iptables", "DROP", &["action drop"]);
+    fails(
+        "iptables -t nat -A PREROUTING -j mine\n",
+        "a rule of the table `nat` of iptables",
+        "-A",
+        &["mangle"],
+    );
 }

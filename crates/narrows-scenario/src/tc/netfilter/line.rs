@@ -37,10 +37,17 @@ enum Does {
     /// Of one chain, or of all.
     Flush(Option<String>),
     Sets(sets::Change),
+    /// Addresses and ports are translated.
+    Translate,
     Nothing,
 }
 
 impl Line {
+    /// Whether it translates addresses or ports, which does not happen here.
+    pub(in crate::tc) fn translates(&self) -> bool {
+        self.does == Does::Translate
+    }
+
     /// Executes the line.
     ///
     /// # Errors
@@ -51,7 +58,7 @@ impl Line {
         sets: &mut Sets,
     ) -> Result<(), Problem> {
         match &self.does {
-            Does::Nothing => {}
+            Does::Nothing | Does::Translate => {}
             Does::Sets(change) => {
                 let rules = || chains.values().flatten();
                 let is_used =
@@ -116,8 +123,11 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
             None => all.push(word),
         }
     }
+    if let Some(does) = other_table(&all, name)? {
+        words.take_all();
+        return Ok(Line { six, does });
+    }
     *words = Words::of_words(all, end);
-    let mut table = "filter";
     let mut command: Option<(&str, Word<'_>)> = None;
     let mut chain = None;
     let mut at = None;
@@ -144,7 +154,7 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
                 inverted = true;
                 continue;
             }
-            "-t" | "--table" => table = words.expect(word, "a table")?.text,
+            "-t" | "--table" => drop(words.expect(word, "a table")?),
             "-w" | "--wait" => {
                 words.take_number(false);
             }
@@ -167,22 +177,11 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         sets: conditions.sets.clone(),
         target,
     };
-    let changes_rules = matches!(command, "-A" | "-I" | "-D");
-    if table != "mangle" && changes_rules {
-        return match target {
-            None | Some((_, Target::Accept | Target::Return | Target::Nothing)) if table == "filter" => {
-                Ok(Line { six, does: Does::Nothing })
-            }
-            _ => Err(word
-                .problem(format!("a rule of the table `{table}` of iptables"))
-                .help("understood: marks and classes of packets, in the table `mangle`: -t mangle")),
-        };
-    }
     let name = chain.map(|chain| chain.text.to_owned());
     let number = at.map(|at| units::integer(at, "a number of a rule", 1, 1 << 30)).transpose()?;
     let at = number.map(|number| number as usize - 1);
     let does = match (command, name) {
-        ("-F", chain) if table == "mangle" => Does::Flush(chain),
+        ("-F", chain) => Does::Flush(chain),
         ("-D", Some(chain)) if at.is_some() => Does::DeleteAt { chain, at: at.unwrap_or(0) },
         ("-D", Some(chain)) => {
             Does::Delete { chain, rule: rule(target.map_or(Target::Nothing, |(_, target)| target)) }
@@ -196,6 +195,35 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         _ => Does::Nothing,
     };
     Ok(Line { six, does })
+}
+
+/// What a rule of another table than `mangle` does: what it looks at does not matter. `None` for `mangle`.
+fn other_table(all: &[Word<'_>], name: Word<'_>) -> Result<Option<Does>, Problem> {
+    let behind = |known: [&str; 4]| {
+        let at = all.iter().position(|word| known.contains(&word.text));
+        at.and_then(|at| all.get(at + 1)).copied()
+    };
+    let table = behind(["-t", "--table", "-t", "--table"]).map_or("filter", |word| word.text);
+    let command =
+        all.iter().find(|word| ["-A", "-I", "-D", "--append", "--insert", "--delete"].contains(&word.text));
+    if table == "mangle" {
+        return Ok(None);
+    }
+    let Some(command) = command else { return Ok(Some(Does::Nothing)) };
+    let target = behind(["-j", "--jump", "-g", "--goto"]);
+    match (table, target.map(|target| target.text)) {
+        (_, None | Some("ACCEPT" | "RETURN" | "LOG" | "NFLOG")) | ("raw", Some("NOTRACK" | "CT")) => {
+            Ok(Some(Does::Nothing))
+        }
+        ("nat", Some("MASQUERADE" | "SNAT" | "DNAT" | "REDIRECT" | "NETMAP")) => Ok(Some(Does::Translate)),
+        (_, Some("DROP" | "REJECT")) => Err(target
+            .unwrap_or(name)
+            .problem(format!("{} of iptables", Found(target.unwrap_or(name).text)))
+            .help("a filter of tc with `action drop` drops packets")),
+        _ => Err(command
+            .problem(format!("a rule of the table `{table}` of iptables"))
+            .help("understood: marks and classes of packets, in the table `mangle`: -t mangle")),
+    }
 }
 
 /// Reads a target and its options.

@@ -1,0 +1,310 @@
+//! Programs of a script other than tc: those that run tc elsewhere, those that prepare devices, and those that narrows does
+//! not know.
+
+use super::line::{is_firewall, is_tc};
+use crate::dialect::{Word, Words};
+use crate::netem::skip_prompt;
+use crate::problem::Problem;
+
+/// Commands that prepare devices or print text: with them a script has the same effect on packets here.
+const OTHERS: &[(&str, &str)] = &[
+    ("modprobe", "There are no kernel modules here."),
+    ("insmod", "There are no kernel modules here."),
+    ("rmmod", "There are no kernel modules here."),
+    ("ethtool", "Packets are single segments here, as if offloads were off."),
+    ("ifconfig", "Devices here exist and are up."),
+    ("sysctl", "Hosts here have the kernel's defaults."),
+    ("echo", "It prints text."),
+    ("printf", "It prints text."),
+    ("set", "It configures the shell."),
+    ("true", "It does nothing."),
+    ("mkdir", "It makes a folder."),
+    ("mount", "It makes a file system accessible."),
+    ("cd", "It changes the folder of the shell."),
+];
+
+/// Objects of `ip` that prepare devices.
+const OBJECTS_OF_IP: &[(&str, &str)] = &[
+    ("link", "Devices here exist and are up."),
+    ("address", "Hosts here have addresses."),
+    ("netns", "Each host here has a network namespace."),
+    ("route", "Hosts here have the routes of their links."),
+    ("neighbour", "Hosts here know their neighbours."),
+];
+/// Their abbreviations of one letter.
+const LETTERS_OF_IP: &[(&str, &str)] = &[("l", "link"), ("a", "address"), ("r", "route"), ("n", "neighbour")];
+
+/// Programs that run other programs, or change what packets meet in ways that are not read here.
+const NOT_PASSED: &[&str] = &[
+    "ip",
+    "ifconfig",
+    "ifdown",
+    "sysctl",
+    "nft",
+    "ebtables",
+    "arptables",
+    "tcset",
+    "tcdel",
+    "wondershaper",
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "source",
+    ".",
+    "eval",
+    "exec",
+    "make",
+    "python",
+    "python3",
+    "perl",
+    "ruby",
+    "xargs",
+    "parallel",
+    "env",
+    "nohup",
+    "timeout",
+    "nice",
+    "time",
+    "watch",
+    "chroot",
+    "unshare",
+    "reboot",
+    "halt",
+    "poweroff",
+    "shutdown",
+];
+/// Words of tc: a command with these is a mistyped one, or runs one.
+const OF_TC: &[&str] = &["qdisc", "class", "filter", "dev", "tc"];
+/// Where programs of a system are.
+const FOLDERS: &[&str] =
+    &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
+
+/// The name of a program that is passed over because it is not known here, and neither runs tc nor other programs as far as its
+/// words say.
+pub(super) fn unknown<'a>(words: &Words<'a>) -> Option<&'a str> {
+    let mut ahead = words.clone();
+    let text = ahead.take()?.text;
+    let name = FOLDERS.iter().find_map(|folder| text.strip_prefix(folder)).unwrap_or(text);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'))
+        && !name.ends_with(".sh");
+    if !is_name || NOT_PASSED.contains(&name) || OF_TC.contains(&name) {
+        return None;
+    }
+    (!has_tc(ahead)).then_some(name)
+}
+
+/// Whether these words may be of tc.
+fn has_tc(mut words: Words<'_>) -> bool {
+    let is_of_tc = |word: &str| OF_TC.contains(&word.rsplit('/').next().unwrap_or(word));
+    std::iter::from_fn(|| words.take()).any(|word| word.text.split_whitespace().any(is_of_tc))
+}
+
+/// `exec PROGRAM`: nothing of the script runs after it.
+pub(super) fn replaces_the_shell(words: &Words<'_>) -> bool {
+    let mut ahead = words.clone();
+    ahead.take_if("exec") && ahead.peek().is_some() && !has_tc(ahead)
+}
+
+/// Takes what runs a tc command in a network namespace or on another machine, and names that: `ip netns exec NAME`, `nsenter
+/// -t PID -n`, `docker exec NAME`, `kubectl exec POD --`, `ssh HOST`; and `sh -c` around it.
+pub(super) fn entered(words: &mut Words<'_>) -> Option<String> {
+    let mut ahead = words.clone();
+    let program = ahead.take()?.text;
+    let namespace = match program.rsplit('/').next().unwrap_or(program) {
+        "ip" if ahead.take_if("netns") && ahead.take_if("exec") => ahead.take()?.text.to_owned(),
+        "nsenter" => {
+            let mut namespace = "nsenter".to_owned();
+            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
+                ahead.take();
+                let target = match flag.text.split_once('=') {
+                    Some(("--target" | "--net", value)) => Some(value),
+                    None if matches!(flag.text, "-t" | "--target") => Some(ahead.take()?.text),
+                    _ => None,
+                };
+                let name = target.and_then(|target| target.rsplit('/').next());
+                name.into_iter().for_each(|name| namespace = name.to_owned());
+            }
+            namespace
+        }
+        "docker" | "podman" if ahead.take_if("run") => {
+            let mut name = None;
+            let is_command = |word: &Word<'_>| is_tc(*word) || is_shell(word.text);
+            while let Some(word) = ahead.peek().filter(|word| !is_command(word)) {
+                ahead.take();
+                let value =
+                    ["--net", "--network"].iter().find_map(|flag| match word.text.strip_prefix(flag)? {
+                        "" => ahead.peek().map(|word| word.text),
+                        value => value.strip_prefix('='),
+                    });
+                name = value.or(name);
+            }
+            let name = name.unwrap_or("container");
+            name.strip_prefix("container:").unwrap_or(name).to_owned()
+        }
+        "docker" | "podman" if ahead.take_if("exec") => {
+            skip_flags(&mut ahead, &["-u", "--user", "-e", "--env", "-w", "--workdir"]);
+            ahead.take()?.text.to_owned()
+        }
+        "kubectl" | "oc" | "lxc" | "incus" | "pct" => {
+            const VALUES: &[&str] = &[
+                "-n",
+                "--namespace",
+                "-c",
+                "--container",
+                "--context",
+                "--kubeconfig",
+                "--user",
+                "--env",
+                "--cwd",
+            ];
+            skip_flags(&mut ahead, VALUES);
+            if !ahead.take_if("exec") {
+                return None;
+            }
+            skip_flags(&mut ahead, VALUES);
+            let name = ahead.take()?.text;
+            skip_flags(&mut ahead, VALUES);
+            name.rsplit('/').next().unwrap_or(name).to_owned()
+        }
+        "ssh" => {
+            skip_flags(
+                &mut ahead,
+                &["-p", "-i", "-o", "-l", "-F", "-J", "-b", "-c", "-E", "-L", "-R", "-D", "-W"],
+            );
+            let host = ahead.take()?.text;
+            let name = host.split_once('@').map_or(host, |(_, name)| name).to_owned();
+            split_argument(&mut ahead);
+            name
+        }
+        _ => return None,
+    };
+    skip_prompt(&mut ahead);
+    let mut shell = ahead.clone();
+    if shell.take().is_some_and(|word| is_shell(word.text)) && shell.take_if("-c") {
+        split_argument(&mut shell);
+        skip_prompt(&mut shell);
+        ahead = shell;
+    }
+    ahead.peek().filter(|word| is_tc(*word) || is_firewall(*word))?;
+    *words = ahead;
+    Some(namespace)
+}
+
+fn is_shell(word: &str) -> bool {
+    matches!(word.rsplit('/').next(), Some("sh" | "bash"))
+}
+
+/// Takes options, those of `values` with the next word, and `--` behind them.
+fn skip_flags(words: &mut Words<'_>, values: &[&str]) {
+    while let Some(flag) = words.peek().filter(|word| word.text.starts_with('-')) {
+        words.take();
+        if flag.text == "--" {
+            return;
+        }
+        if values.contains(&flag.text) {
+            words.take();
+        }
+    }
+}
+
+/// Takes apart a command that is one argument, if a shell would see nothing in it but words.
+fn split_argument(words: &mut Words<'_>) {
+    let mut ahead = words.clone();
+    let Some(command) = ahead.take().filter(|_| ahead.peek().is_none()) else { return };
+    if command.text.contains(|c: char| ";|&<>$`\"'\\(){}\n".contains(c)) {
+        return;
+    }
+    let parts = command.text.split_whitespace().map(|part| command.part(part)).collect();
+    *words = Words::of_words(parts, command.span().end);
+}
+
+/// A device and the MTU that `ip link set dev X mtu N`, `ip link add X mtu N …` or `ifconfig X mtu N` gives it.
+pub(super) fn mtu(words: &Words<'_>) -> Result<Option<(String, u32)>, Problem> {
+    let mut ahead = words.clone();
+    let mut namespace = None;
+    match ahead.take().and_then(|program| program.text.rsplit('/').next()) {
+        Some("ip") => {
+            namespace = namespace_of_ip(&mut ahead);
+            // Which packets exist depends on the MTU of a route.
+            let is_link = |text: &str| text == "l" || text.len() > 1 && "link".starts_with(text);
+            if !ahead.take().is_some_and(|object| is_link(object.text)) {
+                return Ok(None);
+            }
+            ahead.take();
+        }
+        Some("ifconfig") => {}
+        _ => return Ok(None),
+    }
+    let rest: Vec<Word<'_>> = std::iter::from_fn(|| ahead.take()).collect();
+    let place = |known: &[&str]| rest.iter().position(|word| known.contains(&word.text));
+    let Some(at) = place(&["mtu"]).filter(|_| place(&["down"]).is_none()) else { return Ok(None) };
+    let Some(number) = rest.get(at + 1) else { return Err(ahead.missing(rest[at], "a number of bytes")) };
+    let bytes = number.text.parse().ok().filter(|bytes| (68..=65_535).contains(bytes));
+    let bytes: u32 = bytes.ok_or_else(|| number.expected("an MTU from 68 to 65535 bytes"))?;
+    if let Some(again) = rest.iter().skip(at + 1).find(|word| word.text == "mtu") {
+        return Err(again.problem("a second MTU").help("write a command for each device"));
+    }
+    let named = place(&["dev", "name"]).map_or(0, |at| at + 1);
+    let Some(name) = rest.get(named).filter(|_| named != at) else { return Ok(None) };
+    Ok(Some((namespace.map_or_else(String::new, |of| of + "/") + name.text, bytes)))
+}
+
+/// Takes the options of `ip`; returns the network namespace that they name.
+fn namespace_of_ip(words: &mut Words<'_>) -> Option<String> {
+    let mut namespace = None;
+    while let Some(option) = words.peek().filter(|word| word.text.starts_with('-')) {
+        words.take();
+        match option.text {
+            "-n" | "-net" | "-netns" => namespace = words.take().map(|word| word.text.to_owned()),
+            "-f" | "-family" => drop(words.take()),
+            _ => {}
+        }
+    }
+    let mut ahead = words.clone();
+    if ahead.take().is_some_and(|word| word.text == "netns") && ahead.take_if("exec") {
+        namespace = ahead.take().map(|word| word.text.to_owned());
+        // Another `ip` is as this one.
+        if ahead.peek().is_some_and(|word| word.text.rsplit('/').next() == Some("ip")) {
+            ahead.take();
+        }
+        *words = ahead;
+    }
+    namespace
+}
+
+/// Why a command of another program has no effect here, if so.
+pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
+    let name = words.take()?;
+    let name = name.text.rsplit('/').next().unwrap_or(name.text);
+    let has = |known: &[&str]| {
+        let mut ahead = words.clone();
+        std::iter::from_fn(|| ahead.take()).any(|word| known.contains(&word.text))
+    };
+    // A device that is down passes no packet, filters look at realms of routes, and `mtu` is not one of a link here.
+    if has(&["down", "realm", "realms", "mtu"]) && matches!(name, "ip" | "ifconfig") {
+        return None;
+    }
+    // The kind of discipline that devices have by default.
+    let mut ahead = words.clone();
+    if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("qdisc")) {
+        return None;
+    }
+    if name != "ip" {
+        return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+    }
+    let is_inside = namespace_of_ip(words).is_some();
+    let object = words.peek()?.text;
+    // The program in a namespace could be any.
+    if is_inside && matches!(object.rsplit('/').next(), Some("ethtool" | "ifconfig" | "sysctl")) {
+        return passed_over(words);
+    }
+    let object =
+        LETTERS_OF_IP.iter().find(|(letter, _)| *letter == object).map_or(object, |(_, whole)| whole);
+    let known = OBJECTS_OF_IP
+        .iter()
+        .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object);
+    known.map(|(_, why)| *why)
+}
