@@ -160,9 +160,12 @@ impl Script {
         if script.no_pipe_is_reached()
             && let Some((name, span, _)) = unknown(&[&inside[..], &outside[..], &elsewhere[..]].concat())
         {
-            let what = if script.nats.is_empty() { "pipe" } else { "pipe or translator" };
+            let (what, all) = match script.nats.is_empty() {
+                true => ("pipe", "pipes"),
+                false => ("pipe or translator", "pipes and translators"),
+            };
             let problem = Problem::new(format!(
-                "no packet can reach a {what}: there is no interface {}, and all rules of {what}s name one",
+                "no packet can reach a {what}: there is no interface {}, and all rules of {all} name one",
                 Found(name)
             ))
             .at(span)

@@ -85,7 +85,7 @@ fn problems_point_at_the_users_own_words() {
         ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the failure of another"),
         ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
         (". /etc/rc.subr", "1:1", "narrows reads one script"),
-        ("ifconfig em0 mtu 500", "1:1", "keys of a scenario"),
+        ("ifconfig em0 mtu 500", "1:1", "a link of a scenario has `mtu`"),
         ("ipfww add 1 allow in", "1:1", "expected a command"),
         ("set enbale 5", "1:5", "found `enbale`"),
         (
@@ -421,6 +421,21 @@ fn what_ipfw_reads_otherwise_is_noted() {
     assert!(fraction.contains("1.5mbit; ipfw itself reads only the whole number: 1bit/s"), "{fraction}");
     let none = remarks("pipe 1 config bw 0.5Mbit/s");
     assert!(none.contains("whole number: no limit"), "{none}");
+    // Of a unit that begins with K, no more is read.
+    let kilo = remarks("pipe 1 config queue 100KByte/s");
+    assert!(kilo.contains("102400 bytes"), "{kilo}");
+    let flush = "nat 1 config ip 10.0.0.1\nadd 1 deny in\nnat flush\npipe 1 config\nadd 2 pipe 1 in";
+    assert!(remarks(flush).contains("ipfw itself takes it for `flush`"), "{}", remarks(flush));
+    assert!(!toml(flush).contains("deny"), "{}", toml(flush));
+    // Programs beside ipfw.
+    let programs = "ifconfig tap0 create\nroute add default 10.0.0.1\nipfw pipe 1 config\nipfw add pipe 1 in\ntail -f /var/log/x";
+    for said in [
+        "`ifconfig` is not a command of ipfw",
+        "hosts have the routes",
+        "`tail` is not a command of ipfw: it prints text",
+    ] {
+        assert!(remarks(programs).contains(said), "{}", remarks(programs));
+    }
     let percent = remarks("pipe 1 config plr 5%");
     assert!(percent.contains("ipfw itself ignores the percent sign"), "{percent}");
 }

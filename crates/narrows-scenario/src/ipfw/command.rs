@@ -185,6 +185,14 @@ pub(super) fn read(
     if let Some(other) = words.peek().filter(|_| program.is_none()) {
         let is_own = other.text == "set"
             && !words.peek_second().is_some_and(|next| programs::is_set_of_shell(&next.text));
+        // An interface with another MTU, or one that is down, passes other packets.
+        let changes = other.text.ends_with("ifconfig")
+            && line.words.iter().any(|word| matches!(word.text.as_str(), "mtu" | "down"));
+        if changes {
+            return Err(other
+                .problem("`ifconfig` with `mtu` or `down`")
+                .help("a link of a scenario has `mtu` and `outage`"));
+        }
         if let Some(why) = programs::ignored(&other.text).filter(|_| !is_own) {
             remarks.push(format!("`{}` is not a command of ipfw: {why}", other.text));
             return Ok(Command::Nothing);
@@ -215,6 +223,12 @@ pub(super) fn read(
         "sysctl" => sysctl(&mut words, remarks)?,
         sleep::SLEEP => Command::Sleep(sleep::time(words.expect("a time in seconds")?.into())?),
         "table" => Command::Table(table::read(&mut words, context, remarks)?),
+        // As in ipfw, where this is `flush`.
+        "nat" if words.peek().is_some_and(|word| word.text == "flush") => {
+            words.take();
+            remarks.push("ipfw itself takes it for `flush`: all rules go, and the translators stay".into());
+            Command::Flush(None)
+        }
         "nat" => Command::Nat(nat::read(&mut words, context, remarks)?),
         "enable" => switch(&mut words, true, remarks)?,
         "disable" => switch(&mut words, false, remarks)?,

@@ -27,6 +27,19 @@ const IGNORED: &[(&str, &str)] = &[
     ("true", "it does nothing"),
     (":", "it does nothing"),
     ("sysrc", "it changes how a FreeBSD host starts"),
+    ("ifconfig", "interfaces are those of a scenario's hosts, and exist"),
+    ("route", "hosts have the routes of their links"),
+    ("cat", PRINTS),
+    ("clear", PRINTS),
+    ("tail", PRINTS),
+    ("ping", "it sends a few packets"),
+    ("killall", "programs are not those of this host"),
+    ("kill", "programs are not those of this host"),
+    ("mkdir", "it makes a folder"),
+    ("rm", "it removes files"),
+    ("touch", "it makes a file"),
+    ("chmod", "it changes a file"),
+    ("wait", "it waits for other programs"),
     ("if", BLOCK),
     ("for", BLOCK),
     ("while", BLOCK),
@@ -53,8 +66,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("service", RUNS),
     ("[", RUNS),
     ("test", RUNS),
-    ("ifconfig", "hosts, links and addresses are keys of a scenario"),
-    ("route", "routes follow from the links of a scenario"),
 ];
 
 /// The name of a program, without the folders before it.

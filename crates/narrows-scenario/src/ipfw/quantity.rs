@@ -193,7 +193,8 @@ pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
         };
     }
     let (scale, rest) = binary(unit).unwrap_or((1, unit));
-    if !(is_bytes(rest) || rest.is_empty() && scale > 1) {
+    // Of what begins with K, ipfw reads no more.
+    if !(is_bytes(rest) || scale == 1 << 10 || rest.is_empty() && scale > 1) {
         return Err(word.problem(format!("{} is not a unit of a queue", Found(unit))).help(EXPECTED));
     }
     if scale > 1 << 10 {
