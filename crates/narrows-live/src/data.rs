@@ -415,13 +415,6 @@ impl DataLoop {
         }
         Ok(())
     }
-
-    fn close_record(&mut self) -> Result<(), LoopError> {
-        match self.recorder.take() {
-            Some(recorder) => Ok(recorder.finish(&self.engine)?),
-            None => Ok(()),
-        }
-    }
 }
 
 impl Drop for DataLoop {

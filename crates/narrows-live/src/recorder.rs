@@ -2,7 +2,8 @@
 //!
 //! Records are encoded into a buffer in memory. Full buffers, and buffers that are old enough, go to a writer thread,
 //! so a killed run leaves all but its last moments. If the disk cannot keep up, a limited number of buffers is
-//! queued, and then the loop waits: a log with gaps would be worthless.
+//! queued, and then the loop waits: a log with gaps would be worthless. If it cannot be written, the run goes on without it,
+//! and its report says so.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -40,6 +41,8 @@ pub struct Recorder {
     ended: Ended,
     /// When the records were last handed to the writer thread.
     passed_on: Time,
+    /// Why it could not be written; nothing is added any more.
+    failed: Option<WriteError>,
 }
 
 impl Recorder {
@@ -74,8 +77,8 @@ impl Recorder {
         };
         let log = LogWriter::new(file.clone(), sink, &header)?;
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-        let mut recorder = Self { log, file, whole, ended, passed_on: Time::ZERO };
-        scenario.files().iter().try_for_each(|file| recorder.file(file))?;
+        let mut recorder = Self { log, file, whole, ended, passed_on: Time::ZERO, failed: None };
+        scenario.files().iter().try_for_each(|file| recorder.log.file(&file.name, &file.contents))?;
         // A run killed before its first packet leaves a log, too.
         recorder.log.flush()?;
         Ok(recorder)
@@ -86,70 +89,51 @@ impl Recorder {
         self.whole
     }
 
-    /// Logs a file that the scenario, or the following change, names.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn file(&mut self, file: &NamedFile) -> Result<(), WriteError> {
-        self.log.file(&file.name, &file.contents)
+    fn put(&mut self, write: impl FnOnce(&mut LogWriter<Sink>) -> Result<(), WriteError>) {
+        if self.failed.is_none() {
+            self.failed = write(&mut self.log).err();
+        }
+    }
+
+    /// Logs a file that the following change names.
+    pub fn file(&mut self, file: &NamedFile) {
+        self.put(|log| log.file(&file.name, &file.contents));
     }
 
     /// A packet is handed in at `at`, `late` after its arrival; its headers are the first `headers` bytes.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn arrived(
-        &mut self,
-        at: Time,
-        late: Duration,
-        port: PortId,
-        frame: &[u8],
-        headers: u32,
-    ) -> Result<(), WriteError> {
+    pub fn arrived(&mut self, at: Time, late: Duration, port: PortId, frame: &[u8], headers: u32) {
         self.ended.arrivals += 1;
-        self.log.arrived(at, late, PortNumber(port.index()), frame, headers)
+        self.put(|log| log.arrived(at, late, PortNumber(port.index()), frame, headers));
     }
 
     /// A packet of the scenario's own traffic is handed in.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn generated(
-        &mut self,
-        generated: Generated,
-        options: Option<&TcpOptions>,
-    ) -> Result<(), WriteError> {
+    pub fn generated(&mut self, generated: Generated, options: Option<&TcpOptions>) {
         self.ended.arrivals += 1;
         // Only where a queue compares acknowledgements.
-        self.log.write(&match options {
-            Some(options) => Record::Segment(Segment::of(generated, options)),
-            None => Record::Generated(generated),
-        })
+        self.put(|log| {
+            log.write(&match options {
+                Some(options) => Record::Segment(Segment::of(generated, options)),
+                None => Record::Generated(generated),
+            })
+        });
     }
 
     /// Values are passed to a feed at `at`.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn fed(&mut self, at: Time, link: LinkId, feed: &str, values: &[i64]) -> Result<(), WriteError> {
-        self.log.fed(at, link.into(), feed, values)
+    pub fn fed(&mut self, at: Time, link: LinkId, feed: &str, values: &[i64]) {
+        self.put(|log| log.fed(at, link.into(), feed, values));
     }
 
     /// Links are changed.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn changed(&mut self, at: Time, assignments: &[String]) -> Result<(), WriteError> {
-        self.log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))?;
-        self.log.flush()
+    fn changed(&mut self, at: Time, assignments: &[String]) {
+        self.put(|log| {
+            log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))?;
+            log.flush()
+        });
     }
 
     /// The commands of one request were executed. They are split into several records if necessary: a replay executes
     /// these one after the other, with the same result.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn commanded(&mut self, at: Time, commands: &[String]) -> Result<(), WriteError> {
+    pub fn commanded(&mut self, at: Time, commands: &[String]) {
         let mut left = commands;
         while !left.is_empty() {
             let mut bytes = 0;
@@ -159,43 +143,40 @@ impl Recorder {
             };
             let count = left.iter().take_while(fits).count().max(1);
             let (these, later) = left.split_at(count);
-            self.changed(at, these)?;
+            self.changed(at, these);
             left = later;
         }
-        Ok(())
     }
 
     /// A packet got its verdict.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn decided<B>(&mut self, event: &Event<'_, B>) -> Result<(), WriteError> {
+    pub fn decided<B>(&mut self, event: &Event<'_, B>) {
         self.ended.verdicts += 1;
-        self.log.write(&Record::Decided(Decided::of(event)))?;
-        if event.at >= self.passed_on + PATIENCE {
+        let is_due = event.at >= self.passed_on + PATIENCE;
+        if is_due {
             self.passed_on = event.at;
-            self.log.flush()?;
         }
-        Ok(())
+        self.put(|log| {
+            log.write(&Record::Decided(Decided::of(event)))?;
+            if is_due { log.flush() } else { Ok(()) }
+        });
     }
 
     /// The kernel dropped packets.
-    ///
-    /// # Errors
-    /// If the log cannot be written.
-    pub fn lost(&mut self, at: Time, port: PortId, packets: u64) -> Result<(), WriteError> {
-        self.log.write(&Record::Lost(Lost { at, port: PortNumber(port.index()), packets }))
+    pub fn lost(&mut self, at: Time, port: PortId, packets: u64) {
+        self.put(|log| log.write(&Record::Lost(Lost { at, port: PortNumber(port.index()), packets })));
     }
 
-    /// Closes the log.
-    ///
-    /// # Errors
-    /// If buffered data cannot be written.
-    pub fn finish<B>(mut self, engine: &Engine<B>) -> Result<(), WriteError> {
+    /// Closes the log. If it could not be written, returns a note about it.
+    pub fn finish<B>(mut self, engine: &Engine<B>) -> Option<String> {
         let (at, stragglers, inside) = (engine.now(), engine.stragglers(), engine.inside());
         let ended = Ended { at, stragglers, inside, ..self.ended };
-        self.log.write(&Record::Ended(ended))?;
-        self.log.finish()?.close().map_err(|error| WriteError { file: self.file, error })
+        self.put(|log| log.write(&Record::Ended(ended)));
+        let Self { log, file, failed, .. } = self;
+        let closed = match failed {
+            Some(WriteError { error, .. }) => Err(error),
+            None => log.finish().map_err(|failed| failed.error).and_then(Sink::close),
+        };
+        closed.err().map(|error| format!("the input log {file} IS INCOMPLETE: {error}"))
     }
 }
 
@@ -356,12 +337,28 @@ mod tests {
             match port {
                 Some(port) => {
                     let port = engine.ports().nth(port).unwrap();
-                    recorder.arrived(at, Duration::ZERO, port, &[1, 2, 3], 3).unwrap();
+                    recorder.arrived(at, Duration::ZERO, port, &[1, 2, 3], 3);
                 }
-                None => recorder.changed(at, &[format!("one.delay={}ns", at.nanos())]).unwrap(),
+                None => recorder.changed(at, &[format!("one.delay={}ns", at.nanos())]),
             }
         }
-        recorder.finish(engine).unwrap();
+        assert_eq!(recorder.finish(engine), None);
+    }
+
+    /// The run goes on, and is told at its end.
+    #[test]
+    fn a_log_that_cannot_be_written_is_told() {
+        let scenario = Scenario::parse(SCENARIO, "two.toml").unwrap();
+        let engine = Engine::<()>::new(scenario.network()).unwrap();
+        let full = Path::new("/dev/full");
+        let mut recorder = Recorder::create(full, &scenario, &engine, WallTime::from_nanos(0), true).unwrap();
+        let port = engine.ports().next().unwrap();
+        // More than waits for the disk.
+        for at in 0..50_000 {
+            recorder.arrived(Time::from_nanos(at), Duration::ZERO, port, &[0; 1_500], 40);
+        }
+        let told = recorder.finish(&engine).unwrap();
+        assert!(told.starts_with("the input log /dev/full IS INCOMPLETE: No space left on device"), "{told}");
     }
 
     /// A record has room for 1 MiB.
@@ -376,8 +373,8 @@ mod tests {
             (1..=30_000).map(|n| format!("ipfw net add {n} count ip from any to any out")).collect();
         let mut recorder =
             Recorder::create(&path, &scenario, &engine, WallTime::from_nanos(0), true).unwrap();
-        recorder.commanded(Time::from_nanos(7), &commands).unwrap();
-        recorder.finish(&engine).unwrap();
+        recorder.commanded(Time::from_nanos(7), &commands);
+        assert_eq!(recorder.finish(&engine), None);
         let (mut log, mut found, mut records) = (LogReader::open(&path).unwrap(), Vec::new(), 0);
         while let Some(record) = log.read().unwrap() {
             if let Record::Changed(Changed { at, text }) = record {

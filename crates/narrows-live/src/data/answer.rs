@@ -105,7 +105,7 @@ impl DataLoop {
         }
         let packet = parse(LinkLayer::Ethernet, &self.made);
         if let Some(recorder) = &mut self.recorder {
-            recorder.arrived(at, Duration::ZERO, port, &self.made, packet.examined)?;
+            recorder.arrived(at, Duration::ZERO, port, &self.made, packet.examined);
         }
         self.frames_inside += 1;
         tell_quoted(&mut self.engine, LinkLayer::Ethernet, &self.made, 0);

@@ -34,9 +34,9 @@ impl DataLoop {
         let at = step.at.max(self.engine.now());
         if let Some(recorder) = &mut self.recorder {
             for file in &step.logged.files {
-                recorder.file(file)?;
+                recorder.file(file);
             }
-            recorder.commanded(at, &step.logged.texts)?;
+            recorder.commanded(at, &step.logged.texts);
         }
         let mut has_new_links = false;
         for change in step.changes {

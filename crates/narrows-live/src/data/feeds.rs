@@ -54,7 +54,7 @@ impl DataLoop {
             let at = batch.at.max(self.engine.now());
             let taken = self.engine.feed(at, batch.link, &batch.feed, &batch.values);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| taken > 0) {
-                recorder.fed(at, batch.link, &batch.feed, &batch.values[..taken])?;
+                recorder.fed(at, batch.link, &batch.feed, &batch.values[..taken]);
             }
             if let Some(feeds) = &mut self.feeds {
                 feeds.recycle(batch);

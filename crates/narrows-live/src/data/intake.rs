@@ -160,7 +160,7 @@ impl DataLoop {
             if let Some(recorder) = &mut self.recorder {
                 let taken = at.max(self.engine.now());
                 let bytes = if recorder.keeps_whole() { frame.on_the_wire(&mut self.made) } else { &frame };
-                recorder.arrived(taken, taken.since(at), port, bytes, packet.examined)?;
+                recorder.arrived(taken, taken.since(at), port, bytes, packet.examined);
             }
             // What the kernel moves does not wait for this.
             if self.in_kernel.is_none() {

@@ -70,6 +70,8 @@ pub(crate) enum Order {
 pub(crate) struct Outputs {
     pub(crate) capture: Option<Box<Capture>>,
     pub(crate) packets: Option<Box<PacketTap>>,
+    /// What is wrong with its part of the input log.
+    pub(crate) record: Option<String>,
 }
 
 /// An answer of a packet thread.
@@ -228,7 +230,6 @@ impl DataLoop {
                     self.orders.push_front(next);
                 }
                 Order::Finish(end, sample) => {
-                    self.close_record()?;
                     self.finished(*sample, end);
                     let next = self.inbox.wait();
                     self.orders.push_front(next);
@@ -270,7 +271,6 @@ impl DataLoop {
                     self.put_in_order();
                     self.hand_in(end)?;
                     self.release(end)?;
-                    self.close_record()?;
                     self.finished(*sample, end);
                 }
                 Order::Quit => return Ok(()),
@@ -280,7 +280,11 @@ impl DataLoop {
 
     fn finished(&mut self, sample: Sample, end: Time) {
         let sampled = Box::new(self.sample(sample, end));
-        let outputs = Outputs { capture: self.capture.take().map(Box::new), packets: self.packets.take() };
+        let outputs = Outputs {
+            capture: self.capture.take().map(Box::new),
+            packets: self.packets.take(),
+            record: self.recorder.take().and_then(|recorder| recorder.finish(&self.engine)),
+        };
         self.inbox.answer(Answer::Finished(sampled, outputs));
     }
 

@@ -36,7 +36,7 @@ impl DataLoop {
                 }
             }
             if let Some(recorder) = &mut self.recorder {
-                recorder.decided(&event)?;
+                recorder.decided(&event);
             }
             if self.inspection.is_some() || self.packets.is_some() {
                 let traffic = self.traffic.as_ref().and_then(|traffic| traffic.sender(event.body.get()));

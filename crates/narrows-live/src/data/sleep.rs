@@ -98,7 +98,7 @@ impl DataLoop {
                 continue;
             }
             let (port, now) = (line.port, self.engine.now());
-            self.lose(port, now, new)?;
+            self.lose(port, now, new);
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl DataLoop {
                     // There is no time to look when the others came.
                     let lost = unread.saturating_sub(counted as u64);
                     for (port, lost) in self.lines.losers(at, lost, &mut self.ports) {
-                        self.lose(port, end, lost)?;
+                        self.lose(port, end, lost);
                     }
                     break;
                 }
@@ -136,7 +136,7 @@ impl DataLoop {
                 }
                 for port in lost {
                     self.ports[usize::from(port.index())].came += 1;
-                    self.lose(port, end, 1)?;
+                    self.lose(port, end, 1);
                 }
                 if count < ReceiveBatch::FRAMES {
                     break;
@@ -162,17 +162,16 @@ impl DataLoop {
         for at in 0..self.lines.count() {
             let unsplit = std::mem::take(&mut self.lines[at].unsplit);
             for (port, lost) in self.lines.losers(at, unsplit, &mut self.ports) {
-                self.lose(port, self.engine.now(), lost)?;
+                self.lose(port, self.engine.now(), lost);
             }
         }
         Ok(())
     }
 
-    fn lose(&mut self, port: PortId, at: Time, lost: u64) -> Result<(), LoopError> {
+    fn lose(&mut self, port: PortId, at: Time, lost: u64) {
         self.meter.receive_ring_dropped(port, lost);
-        match self.recorder.as_mut().filter(|_| lost > 0) {
-            Some(recorder) => Ok(recorder.lost(at, port, lost)?),
-            None => Ok(()),
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| lost > 0) {
+            recorder.lost(at, port, lost);
         }
     }
 }

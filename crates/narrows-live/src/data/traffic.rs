@@ -161,7 +161,7 @@ impl DataLoop {
             let options = self.engine.looks_at_tcp_options().then(|| Body::tcp_options(&packet));
             if let Some(recorder) = &mut self.recorder {
                 let place = traffic.sources.place(packet.body.source);
-                recorder.generated(Generated::of(at, place, port, &packet), options.as_ref())?;
+                recorder.generated(Generated::of(at, place, port, &packet), options.as_ref());
             }
             if let Some(options) = options {
                 self.engine.set_tcp_options(options);

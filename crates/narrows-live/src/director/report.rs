@@ -1,6 +1,7 @@
 //! Reports: formats the counters of packet threads.
 
 use narrows_core::{Duration, Time};
+use narrows_frame::WriteError;
 use narrows_report::{ApplicationInfo, CaptureReport, Part, Report, RunInfo, SourceInfo, SourceMeter};
 use narrows_traffic::application_infos;
 
@@ -84,11 +85,12 @@ impl Director {
             None => Order::Quit,
         });
         let (count, mut capture, mut taps) = (self.pool.len(), None, Vec::new());
-        let mut unwritten = Vec::new();
+        let (mut unwritten, mut lacking) = (Vec::new(), None);
         self.await_all(count, |pool, number, answer| match answer {
             Answer::Finished(sampled, outputs) => {
                 capture = outputs.capture.map(|own| (own, sampled.engine_at)).or(capture.take());
                 taps.extend(outputs.packets.map(|tap| (tap, sampled.engine_at)));
+                lacking = lacking.take().or(outputs.record);
                 pool.workers[number].take(sampled);
                 None
             }
@@ -110,8 +112,15 @@ impl Director {
         info.notes
             .extend(self.packet_records.take().and_then(|records| records.finish(taps, &mut unwritten)));
         if let Some(path) = self.record.as_ref().filter(|_| count > 1) {
-            recorder::join(path, count - 1)?;
+            let joined = || recorder::join(path, count - 1).err();
+            let stay = || format!("; the parts of {} packet threads stay beside it", count - 1);
+            let failed = |error: WriteError| {
+                format!("the input log {} IS INCOMPLETE: {}", path.display(), error.error)
+            };
+            lacking = lacking.or_else(|| joined().map(failed)).map(|note| note + &stay());
         }
+        info.notes.extend(lacking.clone());
+        unwritten.extend(lacking);
         let capture: Option<CaptureReport> = capture.map(|(capture, at)| capture.finish(at));
         let answered: u64 = self.sampled().map(|sampled| sampled.answered).sum();
         if answered > 0 {
