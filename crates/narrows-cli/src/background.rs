@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,6 +23,9 @@ use crate::state;
 
 /// Maximum number of stored outputs, in addition to those of running networks.
 const MOST_KEPT: usize = 20;
+
+/// The most bytes of output that are looked through for warnings.
+const MOST_WARNINGS: usize = 1 << 16;
 
 /// Arguments of commands that can run in the background.
 #[derive(Debug, Args)]
@@ -62,7 +65,9 @@ impl Background {
         let mut given = env::args_os();
         let name = given.next().unwrap_or_else(|| OsString::from("narrows"));
         match start(name, given.collect(), &input, &[])? {
-            Started::Up(name) => {
+            Started::Up { name, said } => {
+                // If stderr is closed, what it would say is in the output.
+                let _ = io::stderr().write_all(said.as_bytes());
                 print(&format!("{name}\n"))?;
                 Ok(Some(0))
             }
@@ -85,8 +90,8 @@ impl Background {
 
 /// What came of a command in the background.
 pub(crate) enum Started {
-    /// The name of its run.
-    Up(String),
+    /// The name of its run, and its warnings.
+    Up { name: String, said: String },
     /// What it wrote, and its status.
     Failed { said: Vec<u8>, status: u8 },
 }
@@ -127,7 +132,8 @@ pub(crate) fn start(
     let mut name = String::new();
     BufReader::new(reader).read_line(&mut name).map_err(failed("wait for the network"))?;
     if !name.is_empty() {
-        return Ok(Started::Up(name.trim_end().to_owned()));
+        let said = warnings(&said);
+        return Ok(Started::Up { name: name.trim_end().to_owned(), said });
     }
     let status = child.wait().map_err(failed("wait for narrows"))?;
     let mut text = Vec::new();
@@ -139,6 +145,14 @@ pub(crate) fn start(
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     // Exit codes have 8 bits.
     Ok(Started::Failed { said: text, status: code as u8 })
+}
+
+/// The warnings in the output so far. Its end is where the next line goes, so it is read at places of its own.
+fn warnings(output: &File) -> String {
+    let mut text = vec![0; MOST_WARNINGS];
+    let length = output.read_at(&mut text, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..length]);
+    text.lines().filter(|line| line.starts_with("narrows: ")).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn failed(action: &'static str) -> impl Fn(io::Error) -> Failure {

@@ -200,7 +200,7 @@ fn add(attachment: &Attachment, config: &Config<'_>) -> Result<String, CniError>
         arguments.extend(["--fail".into(), "closed".into()]);
     }
     match start("narrows".into(), arguments, plan.scenario.as_bytes(), &NOT_INHERITED).map_err(system)? {
-        Started::Up(_) => Ok(previous.get().to_owned()),
+        Started::Up { .. } => Ok(previous.get().to_owned()),
         Started::Failed { said, status } => {
             let said = String::from_utf8_lossy(&said);
             let said = if said.trim().is_empty() { format!("status {status}").into() } else { said };

@@ -42,6 +42,24 @@ impl RouteSocket {
         Ok(all.iter().any(is_it))
     }
 
+    /// Whether the interface has filters in a `clsact` qdisc, other than a barrier.
+    pub fn has_filters(&mut self, interface: InterfaceIndex) -> Result<bool, NetlinkError> {
+        if !self.has_clsact(interface)? {
+            return Ok(false);
+        }
+        // A list has an entry without a handle for each preference.
+        let is_other = |message: &Message| {
+            message.payload.len() >= 20 && ![0, HANDLE].contains(&u32_at(&message.payload, 8))
+        };
+        for parent in [INGRESS, EGRESS] {
+            let request = Request::new(libc::RTM_GETTFILTER, 0).fixed(&header(interface, 0, parent, 0));
+            if self.list(request, "filters")?.iter().any(is_other) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Adds a `clsact` qdisc to the interface.
     ///
     /// # Errors

@@ -167,9 +167,9 @@ pub(crate) fn find(all: &[Interface], namespace: &Namespace, name: &str) -> Resu
     }
 }
 
-/// Whether the interface already has programs, because they affect what crosses.
+/// Whether the interface has filters of others, because they affect what crosses.
 pub(crate) fn has_filters(namespace: &Namespace, interface: &Interface) -> Result<bool, InlineError> {
-    Ok(RouteSocket::open(namespace)?.has_clsact(interface.index)?)
+    Ok(RouteSocket::open(namespace)?.has_filters(interface.index)?)
 }
 
 /// What a change means for a running network.

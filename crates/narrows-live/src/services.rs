@@ -105,7 +105,9 @@ impl<'a> Services<'a> {
         }
         let late = self.started.iter().filter(|started| !started.is_ready);
         let words = late.map(|Started { service: Service { host, line }, .. }| {
-            format!("`{line}` in host `{host}` did not listen within {patience:?}: CMD begins without it")
+            format!(
+                "`{line}` in host `{host}` did not listen within {patience:?}: the run goes on without it"
+            )
         });
         Ok(Ok(words.collect()))
     }

@@ -618,6 +618,21 @@ fn in_a_user_namespace_it_says_that_the_kernel_does_not_let_it() {
     assert!(ended.err.contains("a user namespace does not give; run it as root"), "{ended}");
 }
 
+/// The barrier of a run that was killed is not a filter of others.
+#[test]
+#[ignore = "needs root, ip"]
+fn a_barrier_is_not_told_as_a_filter() {
+    let bed = Bed::new(1500);
+    let killed = bed.attach(&["--fail", "closed"]);
+    killed.signal("KILL");
+    killed.wait();
+    eventually("the cables are gone", || !bed.state().contains("nrw-"));
+    let network = bed.attach(&["--json", "-"]);
+    bed.passes();
+    let report = end(network).expect(0).json();
+    assert!(!notes(&report).contains("tc filters"), "{report:#}");
+}
+
 #[test]
 #[ignore = "needs root, ip"]
 fn closed_it_says_that_the_barrier_is_gone_with_an_interface_that_moved() {

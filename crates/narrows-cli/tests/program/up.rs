@@ -64,6 +64,22 @@ impl Drop for Place {
     }
 }
 
+/// What is said until the network is up comes to who started it.
+#[test]
+#[ignore = "needs namespaces"]
+fn warnings_of_a_network_in_the_background_are_seen() {
+    let place = Place::new();
+    let service = ["--on", "server", "sleep 1000", "--on-timeout", "100ms"];
+    let up =
+        place.narrows([&["up", "--delay", "5ms", "--name", "slow", "-d"][..], &service].concat()).expect(0);
+    assert_eq!(up.out, "slow\n");
+    assert!(
+        up.err.starts_with("narrows: `sleep 1000` in host `server` did not listen")
+            && up.err.lines().count() == 1,
+        "{up}"
+    );
+}
+
 #[test]
 #[ignore = "needs namespaces, ping"]
 fn a_network_stays_up_is_entered_changed_and_taken_down() {
