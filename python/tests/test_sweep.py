@@ -400,6 +400,11 @@ def test_from_the_shell(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     text = capfd.readouterr().out
     assert text.splitlines()[0].split() == ["figure", "link.queue", "n", "mean", "low", "high"]
     assert out.read_bytes()[:4] == b"PAR1" and json.loads(out.with_suffix(".manifest.json").read_text())["runs"] == 24
+    # Nothing is written over what is read, and nobody waits for results that cannot be kept.
+    for wrong, said in [(plan, "would write over"), (tmp_path / "net.toml", "would write over"), (tmp_path / "no" / "x", "no folder")]:
+        assert sweep_command.main([str(plan), "--out", str(wrong)]) == 2
+        assert said in capfd.readouterr().err
+    assert "seeds = 12" in plan.read_text()
     for contents, said in [("seeds = 3", "`scenario` is missing"), ("sed = 3", "unknown key `sed`"), ("x", "sweep.toml: ")]:
         plan.write_text(contents)
         assert sweep_command.main([str(plan)]) == 2

@@ -77,11 +77,15 @@ def _run(args: Any) -> int:
     jobs = args.jobs
     if jobs is not None and jobs < 1:
         raise NarrowsError(f"--jobs {jobs}: at least 1")
+    file = args.file.parent / plan["scenario"]
+    scenario = Scenario(file)
+    if args.out is not None:
+        _check_output(args.out, [args.file, file, *(file.parent / name for name, _ in scenario.files)])
     executor = None
     if jobs is not None:
         executor = pool(jobs)
     done = sweep(
-        Scenario(args.file.parent / plan["scenario"]),
+        scenario,
         Grid(plan.get("grid", {})),
         seeds=plan.get("seeds", 1),
         duration=plan.get("duration"),
@@ -99,6 +103,16 @@ def _run(args: Any) -> int:
     for failure in done.failures[:10]:
         print(f"narrows: {failure}", file=sys.stderr)
     return 1 if done.failures else 0
+
+
+def _check_output(out: Path, inputs: Sequence[Path]) -> None:
+    """Fails before hours of work if the results cannot be written, or would be written over what is read."""
+    if not out.parent.is_dir():
+        raise NarrowsError(f"--out {out}: there is no folder {out.parent}")
+    for file in (out, out.with_suffix(".manifest.json")):
+        for read in inputs:
+            if file.exists() and read.exists() and file.samefile(read):
+                raise NarrowsError(f"--out {out} would write over {file}, which is read")
 
 
 def _read(file: Path) -> dict[str, Any]:
