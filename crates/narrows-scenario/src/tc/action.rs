@@ -39,6 +39,10 @@ pub(super) struct Actions {
     pub(super) priority: Option<u32>,
     /// The mark.
     pub(super) mark: Option<u32>,
+    /// Whether the device's hardware executes them, not the kernel.
+    pub(super) in_hardware: bool,
+    /// Whether one of them is `trap`.
+    pub(super) traps: bool,
 }
 
 /// What the actions of a filter come to.
@@ -229,14 +233,9 @@ impl Actions {
         self.control(words)
     }
 
-    /// Says what `reclassify` comes to, and refuses it where it comes to something else.
+    /// Notes `trap`, says what `reclassify` comes to, and refuses it where it comes to something else.
     fn check_control(&mut self, word: Word<'_>) -> Result<(), Problem> {
-        if word.text == "trap" {
-            self.notices.push(
-                "`trap` hands packets of a switch to its processor; without such hardware the kernel drops them, as here."
-                    .into(),
-            );
-        }
+        self.traps |= word.text == "trap";
         if word.text != "reclassify" {
             return Ok(());
         }
@@ -353,6 +352,8 @@ impl Actions {
         let after = |control: &Control| match control {
             Control::Pipe => self.from(at + 1, jumps, place),
             Control::Ends(verdict) => Ok(plain(*verdict)),
+            Control::Trap if self.in_hardware => Ok(plain(Verdict::Class)),
+            Control::Trap => Ok(plain(Verdict::Drop)),
             Control::Jump(to) if *to == 0 || *to >= self.steps.len() || jumps == 0 => {
                 Ok(plain(Verdict::Class))
             }

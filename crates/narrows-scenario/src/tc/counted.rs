@@ -28,7 +28,10 @@ impl Tree {
                 qdisc::Kind::Netem(netem) if netem.has_a_rate() => {
                     let first = matches!(
                         root.kind,
-                        qdisc::Kind::Tbf(_) | qdisc::Kind::Mq | qdisc::Kind::Mqprio | qdisc::Kind::Multiq
+                        qdisc::Kind::Tbf(_)
+                            | qdisc::Kind::Mq
+                            | qdisc::Kind::Mqprio { .. }
+                            | qdisc::Kind::Multiq
                     );
                     let is_link = match qdisc.parent {
                         None => !exact,

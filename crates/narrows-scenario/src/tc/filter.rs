@@ -95,8 +95,21 @@ pub(super) struct Filter {
     pub(super) came_by: Option<String>,
     /// The mark that it gives to them.
     pub(super) marks: Option<u32>,
+    pub(super) runs: Runs,
     /// What is surprising about it.
     pub(super) notices: Vec<String>,
+}
+
+/// Who applies a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// The device, if it can, and then the kernel.
+    #[default]
+    Anywhere,
+    /// The device alone: `skip_sw`.
+    Hardware,
+    /// The kernel alone: `skip_hw`.
+    Software,
 }
 
 impl Filter {
@@ -151,6 +164,15 @@ const NO_CGROUP: &str =
     "No packet matches: programs of a run are in no control group with a class of packets (net_cls).";
 const NO_END: &str = "No packet is decided by it: without a class or an action, a filter of u32 has no effect, as in the kernel.";
 const OF_PORTS: &str = "Where ports are compared, packets without ports do not match; the kernel compares their bytes, those of ICMP as well. `cmp(u8 at 9 layer network eq 6)` beside it asks for TCP over IPv4.";
+const IN_HARDWARE: &str =
+    "`skip_sw` leaves the filter to the device's hardware: here the link does what the device would.";
+const HARDWARE_CLASS: &str =
+    "`hw_tc` chooses among the receive queues of the device, of which a link has one: the packets pass.";
+const TRAPPED: &str =
+    "`trap` hands packets of a switch to its processor, the host at this end of the link: they pass.";
+const NOT_TRAPPED: &str = "`trap` hands packets of a switch to its processor; without such hardware the kernel drops them, as here.";
+/// The class that tc makes of `hw_tc 0` (`TC_H_MIN_PRIORITY`).
+const FIRST_HARDWARE_CLASS: u16 = 0xffe0;
 const NO_MARK: &str = "No packet matches: the mask clears bits of the value.";
 const ROOT_TABLE: &str = "It makes the root table of u32, which is there anyway.";
 
@@ -220,6 +242,7 @@ pub(super) fn read(
     let mut said = *name != "u32";
     let mut flow = Flow::default();
     let mut marked = None;
+    let (mut runs, mut of_hardware) = (Runs::Anywhere, false);
     let mut keys = flower::Keys::new(families, head.tagged);
     while let Some(word) = words.take() {
         if table.is_some() && word.text == "match" && words.peek().is_some_and(|next| next.text == "mark") {
@@ -242,14 +265,30 @@ pub(super) fn read(
             "police" => actions.police(word, words)?,
             "action" => action::read(word, words, &mut actions)?,
             // As in tc's output, or without effect on the result.
-            "fh" | "order" | "bkt" | "key" | "handle" => {
+            "fh" | "order" | "bkt" | "key" | "handle" | "in_hw_count" => {
                 words.expect(word, "a value")?;
             }
-            "terminal" | "not_in_hw" | "skip_hw" => {}
-            "skip_sw" => {
-                return Err(word
-                    .problem("`skip_sw` leaves the filter to hardware, and there is none here")
-                    .help("leave it out"));
+            "terminal" | "not_in_hw" | "in_hw" => {}
+            "skip_hw" | "skip_sw" => {
+                let new = if word.text == "skip_sw" { Runs::Hardware } else { Runs::Software };
+                if runs != Runs::Anywhere && runs != new {
+                    return Err(word
+                        .problem("both `skip_sw` and `skip_hw`: nobody would apply the filter")
+                        .help("keep one of them"));
+                }
+                runs = new;
+            }
+            "hw_tc" if *name == "flower" => {
+                if !arrives {
+                    return Err(word
+                        .problem(
+                            "`hw_tc` of packets that do not arrive: it chooses a receive queue of the device",
+                        )
+                        .help("name the class, as in: flowid 1:10"));
+                }
+                let queue = super::unit::number(word, words, 0, 15)? as u16; // as it was read
+                class = Some(Handle { major: 0xffff, minor: FIRST_HARDWARE_CLASS + queue });
+                of_hardware = true;
             }
             "prio" | "pref" => head.prio = Some(super::unit::number(word, words, 1, 0xffff)? as u32),
             _ if *name == "flow" && flow.option(word, words)? => {}
@@ -285,6 +324,12 @@ pub(super) fn read(
     }
     let ends = class.is_some() || !actions.is_empty() || *name == "flow";
     let mut notices = std::mem::take(&mut actions.notices);
+    notices.extend((runs == Runs::Hardware).then(|| IN_HARDWARE.to_owned()));
+    notices.extend(of_hardware.then(|| HARDWARE_CLASS.to_owned()));
+    actions.in_hardware = runs == Runs::Hardware;
+    if actions.traps {
+        notices.push(if actions.in_hardware { TRAPPED } else { NOT_TRAPPED }.into());
+    }
     notices.extend(actions.stale_checksums());
     notices.extend(head.tagged.then(|| TAGGED.to_owned()));
     match keys.finish(&mut all) {
@@ -372,6 +417,7 @@ pub(super) fn read(
         prioritizes: actions.priority,
         came_by,
         marks: actions.mark,
+        runs,
         edits,
         set,
         gate,

@@ -10,7 +10,7 @@ use narrows_core::classify::Families;
 
 use super::Handle;
 use super::bands::Bands;
-use super::filter::{Filter, Which};
+use super::filter::{Filter, Runs, Which};
 use super::filters::{Filters, Placed, UNKNOWN};
 use super::netfilter::Marked;
 use super::rules::joint;
@@ -99,8 +99,42 @@ pub(super) fn stages(filters: &Filters) -> Result<Vec<Stage<'_>>, Problem> {
     chains.values_mut().for_each(|chain| rules::in_order(chain));
     let mut found = Vec::new();
     Chains(&chains).follow(0, None, 0, &mut found)?;
+    check_hardware(&found)?;
     Ok(found)
 }
+
+/// Packets meet the filters of the device before those of the kernel, which then sees what the device has passed: here they
+/// are one list, so a filter that only one of the two applies must not come between.
+fn check_hardware(stages: &[Stage<'_>]) -> Result<(), Problem> {
+    let Some(first) = stages.first() else { return Ok(()) };
+    let Some(other) = stages.iter().find(|stage| stage.placed.filter.runs != first.placed.filter.runs) else {
+        return Ok(());
+    };
+    if stages.len() > MOST_MIXED {
+        return Err(other.wrong("`skip_sw` or `skip_hw` of some filters, among more than a thousand"));
+    }
+    for (at, first) in stages.iter().enumerate() {
+        let passes = first.verdict == Verdict::Class && first.placed.filter.redirect.is_none();
+        let apart: fn(Runs) -> bool = match first.placed.filter.runs {
+            Runs::Anywhere => continue,
+            Runs::Hardware if !passes => continue,
+            Runs::Hardware => |runs| runs != Runs::Hardware,
+            Runs::Software => |runs| runs == Runs::Hardware,
+        };
+        let behind = stages[at + 1..].iter().find(|stage| {
+            apart(stage.placed.filter.runs) && joint(first.matches.as_ref(), stage.matches.as_ref()).is_some()
+        });
+        if let Some(stage) = behind {
+            return Err(stage
+                .wrong("packets meet this filter beside an earlier one: `skip_sw` and `skip_hw` give one of them to the device and the other to the kernel")
+                .help("leave these words out: then the first filter decides"));
+        }
+    }
+    Ok(())
+}
+
+/// The most filters of which some are for the device alone, or for the kernel.
+const MOST_MIXED: usize = 1000;
 
 /// The most stages, and the most chains on the way to one.
 const MOST: usize = 1 << 16;

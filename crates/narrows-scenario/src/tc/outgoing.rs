@@ -447,7 +447,7 @@ fn idle(qdisc: &Qdisc) -> bool {
         Kind::Prio(_)
         | Kind::Ets(_)
         | Kind::Mq
-        | Kind::Mqprio
+        | Kind::Mqprio { .. }
         | Kind::Multiq
         | Kind::Gred(_)
         | Kind::Ingress => true,

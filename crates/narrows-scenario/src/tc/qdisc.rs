@@ -33,8 +33,10 @@ pub(super) enum Kind {
     Qfq,
     /// One discipline for each transmit queue, of which a link has one.
     Mq,
-    /// The same, with a queue for each class of priorities.
-    Mqprio,
+    /// The same, with a queue for each class of priorities, among which the device may choose.
+    Mqprio {
+        in_hardware: bool,
+    },
     /// The same, with a plain queue by default.
     Multiq,
     Gred(Box<Gred>),
@@ -71,7 +73,7 @@ impl Kind {
 
     /// Whether it has a class for each transmit queue.
     pub(super) fn is_by_queue(&self) -> bool {
-        matches!(self, Self::Mq | Self::Mqprio | Self::Multiq)
+        matches!(self, Self::Mq | Self::Mqprio { .. } | Self::Multiq)
     }
 
     /// Its name in tc.
@@ -89,7 +91,7 @@ impl Kind {
             Self::Drr => "drr",
             Self::Qfq => "qfq",
             Self::Mq => "mq",
-            Self::Mqprio => "mqprio",
+            Self::Mqprio { .. } => "mqprio",
             Self::Multiq => "multiq",
             Self::Gred(_) => "gred",
             Self::Managed(managed) => managed.of.name,
@@ -177,7 +179,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
             Some(cake) => Kind::Managed(cake),
             None => return Err(unknown(word, "cake", &[])),
         },
-        "mqprio" => mqprio(word, words)?,
+        "mqprio" => mqprio(words)?,
         "multiq" => Kind::Multiq,
         "gred" => Kind::Gred(Box::new(Gred::read(word, words)?)),
         // Of the two hooks of `clsact`, the one for arriving packets.
@@ -213,9 +215,11 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     }
 }
 
-/// `mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0`: each class of priorities has transmit queues of its own.
-fn mqprio(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
-    let mut is_software = false;
+/// `mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0`: each class of priorities has transmit queues of its own. Without
+/// `hw 0`, the device chooses among them.
+fn mqprio(words: &mut Words<'_>) -> Result<Kind, Problem> {
+    const HARDWARE: &[&str] = &["mode", "shaper"];
+    let mut in_hardware = true;
     while let Some(word) = words.take() {
         match word.text {
             "num_tc" => {
@@ -227,32 +231,39 @@ fn mqprio(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
                     words.take();
                 }
             }
-            "hw" => {
-                let switch = words.expect(word, "0 or 1")?;
-                is_software = switch.text == "0";
-                if !is_software {
-                    return Err(switch
-                        .problem("`mqprio` in hardware: the device sends, and there is none here")
-                        .help("hw 0"));
+            "hw" => in_hardware = number(word, words, 0, 255)? > 0,
+            name if HARDWARE.contains(&name) => {
+                if !in_hardware {
+                    return Err(word
+                        .problem(format!("{} of `mqprio` is for hardware, which `hw 0` forgoes", Found(name)))
+                        .help("leave it out"));
+                }
+                let value = words.expect(word, "a word")?;
+                let allowed: &[&str] =
+                    if name == "mode" { &["dcb", "channel"] } else { &["dcb", "bw_rlimit"] };
+                if !allowed.iter().any(|known| known.starts_with(value.text)) {
+                    return Err(value
+                        .problem(format!("{} is not a `{name}` of `mqprio`", Found(value.text)))
+                        .help(format!("allowed: {}", one_of(allowed))));
                 }
             }
-            "mode" | "shaper" | "min_rate" | "max_rate" | "fp" => {
+            "min_rate" | "max_rate" => {
                 return Err(word
                     .problem(format!(
-                        "{} of `mqprio` is for hardware, and there is none here",
+                        "{} of `mqprio`: the device shapes its queues, and a link has one",
                         Found(word.text)
                     ))
-                    .help("as in: mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0"));
+                    .help("shape classes with `htb`, as in: htb rate 100mbit ceil 200mbit"));
             }
-            _ => return Err(unknown(word, "mqprio", &["num_tc", "map", "queues", "hw"])),
+            "fp" => {
+                return Err(word
+                    .problem("`fp` of `mqprio`: frames are not interrupted here")
+                    .help("leave it out"));
+            }
+            _ => return Err(unknown(word, "mqprio", &["num_tc", "map", "queues", "hw", "mode", "shaper"])),
         }
     }
-    match is_software {
-        true => Ok(Kind::Mqprio),
-        false => Err(name
-            .problem("`mqprio` without `hw 0`: the device would have to do it, and there is none here")
-            .help("as in: mqprio num_tc 3 map 2 2 1 0 queues 1@0 1@1 2@2 hw 0")),
-    }
+    Ok(Kind::Mqprio { in_hardware })
 }
 
 const HTB: Options = Options(&[&[

@@ -163,7 +163,7 @@ impl Tree {
             }
             // The stand-in of `egress` comes first.
             qdisc::Kind::Gred(_) => Ok(()),
-            qdisc::Kind::Mq | qdisc::Kind::Mqprio | qdisc::Kind::Multiq => {
+            qdisc::Kind::Mq | qdisc::Kind::Mqprio { .. } | qdisc::Kind::Multiq => {
                 match self.only_child(qdisc.handle) {
                     Some(child) => self.put(child, exact, keys),
                     None if qdisc.kind == qdisc::Kind::Multiq => {

@@ -40,6 +40,8 @@ pub(super) enum Control {
     Ends(Verdict),
     /// With the action of this number, from 0.
     Jump(usize),
+    /// The hardware of a switch hands the packet to the host; the kernel drops it.
+    Trap,
 }
 
 impl Control {
@@ -47,7 +49,8 @@ impl Control {
         match word {
             "pipe" => Some(Self::Pipe),
             "pass" | "ok" => Some(Self::Ends(Verdict::Class)),
-            "drop" | "shot" | "trap" => Some(Self::Ends(Verdict::Drop)),
+            "trap" => Some(Self::Trap),
+            "drop" | "shot" => Some(Self::Ends(Verdict::Drop)),
             "continue" => Some(Self::Ends(Verdict::Next)),
             // It starts the filters again, with the same result, until the kernel gives up and drops the packet.
             "reclassify" => Some(Self::Ends(Verdict::Drop)),

@@ -337,12 +337,6 @@ fn keys_of_flower() {
         &["a mask such as"],
     );
     refused("protocol ip flower ip_ttl 64/0xf0", "`64/0xf0` is not a TTL", "64/0xf0", &["without a mask"]);
-    refused(
-        "protocol ip flower skip_sw",
-        "`skip_sw` leaves the filter to hardware, and there is none here",
-        "skip_sw",
-        &[],
-    );
 }
 
 #[test]

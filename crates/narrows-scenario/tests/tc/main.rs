@@ -6,6 +6,7 @@ mod cbs;
 mod chains;
 mod edits;
 mod filters;
+mod hardware;
 mod hfsc;
 mod hooks;
 mod later;
@@ -668,18 +669,6 @@ fn what_is_not_understood_is_said_with_its_place() {
             "a burst of 1000 bytes is less than the peak rate's `mtu` of 1500 bytes",
             "burst",
             &["choose an `mtu` of that"],
-        ),
-        (
-            "tc qdisc add dev eth0 root mqprio\n",
-            "`mqprio` without `hw 0`: the device would have to do it, and there is none here",
-            "mqprio",
-            &["hw 0"],
-        ),
-        (
-            "tc qdisc add dev eth0 root mqprio num_tc 2 hw 1\n",
-            "`mqprio` in hardware: the device sends, and there is none here",
-            "1\n",
-            &["hw 0"],
         ),
         (
             "tc qdisc add dev eth0 root plug\n",
