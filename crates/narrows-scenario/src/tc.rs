@@ -12,6 +12,7 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod abbreviation;
 mod action;
 mod bands;
 mod before;

@@ -86,6 +86,11 @@ impl<'a> Words<'a> {
         self.all.get(self.next).copied()
     }
 
+    /// Puts a word in place of the next one, for which it stands.
+    pub(crate) fn write_out(&mut self, word: Word<'a>) {
+        self.all.get_mut(self.next).into_iter().for_each(|next| *next = word);
+    }
+
     pub(crate) fn take(&mut self) -> Option<Word<'a>> {
         let word = self.peek()?;
         self.next += 1;

@@ -3,6 +3,7 @@
 
 use narrows_core::{Bytes, Rate};
 
+use super::abbreviation;
 use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, time_of, whole};
 use super::verdict::{Control, Verdict};
 use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
@@ -123,6 +124,25 @@ const POLICE: Options = Options(&[
     ],
 ]);
 
+/// Words of both that tc lets one shorten, in its order.
+const SHORT_TBF: [&str; 6] = ["limit", "latency", "burst", "peakrate", "overhead", "linklayer"];
+const SHORT_POLICE: [&str; 14] = [
+    "index",
+    "burst",
+    "peakrate",
+    "reclassify",
+    "drop",
+    "shot",
+    "continue",
+    "pass",
+    "ok",
+    "pipe",
+    "overhead",
+    "linklayer",
+    "pkts_rate",
+    "pkts_burst",
+];
+
 /// A policer, and how it goes on after it.
 #[derive(Clone, Debug)]
 pub(super) struct Police {
@@ -153,7 +173,7 @@ const CONTROLS: Unit = Unit {
 /// Parses the options of a token bucket into keys.
 pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     const EXAMPLE: &str = "tbf rate 1mbit burst 5kb latency 70ms";
-    let mut keys = TBF.read_all("tbf", words)?;
+    let mut keys = abbreviation::read_all(TBF, &SHORT_TBF, "tbf", words)?;
     let at = |key: &str, problem: Problem| match keys.key(key) {
         Some(key) => problem.at(&key.span),
         None => problem,
@@ -217,7 +237,7 @@ pub(super) fn dropped(bucket: &Table) -> Option<String> {
 
 /// Parses the options of a policer.
 pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Problem> {
-    let mut keys = POLICE.read_some(words, &mut Vec::new())?;
+    let mut keys = abbreviation::read_some(POLICE, &SHORT_POLICE, words)?;
     if let Some(word) = words.peek().filter(|word| word.text == "avrate") {
         return Err(word
             .problem("`avrate` of a policer")

@@ -3,6 +3,7 @@
 use narrows_core::Bytes;
 use narrows_core::sched::{ErrorWidth, Estimator};
 
+use super::abbreviation;
 use super::unit::{
     BYTES, ESTIMATOR, GAMMA, MICROS, PACKET, PACKETS, PLAIN_QUANTUM, QUANTUM, RATE, SHARE_OF_1024, SIZE,
     TIME, WEIGHT, missing, size_of, whole,
@@ -137,7 +138,9 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "hpd" => hpd(words),
         "drr" => DRR.read_all("drr", words).map(|keys| plain(Of::Drr, keys)),
         "ets" => ETS.read_all("ets", words).map(|keys| plain(Of::Ets, keys)),
-        "qfq" => QFQ.read_all("qfq", words).map(|keys| plain(Of::Qfq, keys)),
+        "qfq" => {
+            abbreviation::read_all(QFQ, &["weight", "maxpkt"], "qfq", words).map(|keys| plain(Of::Qfq, keys))
+        }
         "prio" => Err(word
             .problem("`prio` creates its classes itself: its bands")
             .help("the first is 1:1 for the discipline 1:")),
@@ -153,7 +156,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
 const USUAL_BURST: Bytes = Bytes::new(1600);
 
 fn htb(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
-    let mut keys = HTB.read_all("htb", words)?;
+    const SHORT: &[&str] = &["prio", "mtu", "mpu", "overhead", "linklayer", "quantum", "burst", "cburst"];
+    let mut keys = abbreviation::read_all(HTB, SHORT, "htb", words)?;
     if keys.get("rate").is_none() {
         return Err(missing(name, "rate", "htb rate 1mbit ceil 2mbit"));
     }

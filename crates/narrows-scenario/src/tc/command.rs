@@ -8,7 +8,7 @@ use super::action::PRIORITY_COMES_LATE;
 use super::filter::{self, Filter, Head, Name, Which};
 use super::stab::Stab;
 use super::verdict::chain_number;
-use super::{Handle, class, protocol, qdisc, unit};
+use super::{Handle, abbreviation, class, protocol, qdisc, unit};
 use crate::dialect::{Word, Words};
 use crate::netem::{Verb, units};
 use crate::node::suggest;
@@ -104,6 +104,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("del", Verb::Delete),
     ("show", Verb::Show),
     ("list", Verb::Show),
+    ("lst", Verb::Show),
     ("ls", Verb::Show),
     ("get", Verb::Show),
 ];
@@ -125,10 +126,8 @@ fn check_device(word: Word<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `prio`, `pref`, and longer forms: tc takes what `priority` and `preference` begin with.
-fn is_priority(word: &str) -> bool {
-    word.len() > 2 && ["priority", "preference"].iter().any(|known| known.starts_with(word))
-}
+/// Words of a filter that tc lets one shorten, in its order: `prio`, `pref`, `prot`.
+const SHORT: [&str; 5] = ["preference", "priority", "protocol", "chain", "estimator"];
 
 impl Command {
     /// Parses the words of a command, with or without `tc`.
@@ -224,10 +223,14 @@ impl Command {
             if self.printed(words)? {
                 continue;
             }
+            // Exact words come first: `egress` is none of these.
+            let is_filter = matches!(self.body, Body::Filter { .. });
+            let short: &[&str] = if is_filter { &SHORT } else { &["estimator"] };
+            let word = abbreviation::in_full(word, short);
             let parent = match word.text {
                 "root" => Some(Parent::Root),
                 "ingress" if self.parent.is_none() => Some(Parent::Ingress),
-                "egress" if matches!(self.body, Body::Filter { .. }) => Some(Parent::Egress),
+                "egress" if is_filter => Some(Parent::Egress),
                 _ => None,
             };
             if let Some(parent) = parent {
@@ -262,7 +265,7 @@ impl Command {
                         return Err(class.problem("a second place"));
                     }
                 }
-                "handle" if !matches!(self.body, Body::Filter { .. }) => {
+                "handle" if !is_filter => {
                     words.take();
                     self.handle = Some(Handle::read(words.expect(word, "a handle")?)?);
                 }
@@ -280,14 +283,14 @@ impl Command {
                         *id = Some(handle);
                     }
                 }
-                word_of if is_priority(word_of) && matches!(self.body, Body::Filter { .. }) => {
+                "preference" | "priority" if is_filter => {
                     words.take();
                     let number = unit::number(word, words, 0, 0xffff)? as u32;
                     if let Body::Filter { head, .. } = &mut self.body {
                         head.prio = Some(number).filter(|prio| *prio > 0);
                     }
                 }
-                "chain" if matches!(self.body, Body::Filter { .. }) => {
+                "chain" if is_filter => {
                     words.take();
                     let number = chain_number(word, words)?;
                     if let Body::Filter { head, .. } = &mut self.body {
@@ -303,12 +306,12 @@ impl Command {
                     words.expect(word, "a number")?;
                 }
                 // It measures rates for `tc -s`.
-                "estimator" | "est" => {
+                "estimator" => {
                     words.take();
                     let interval = words.expect(word, "an interval")?;
                     words.expect(interval, "the time of an average")?;
                 }
-                "block" if matches!(self.body, Body::Filter { .. }) => {
+                "block" if is_filter => {
                     words.take();
                     self.block = Some(block(word, words)?);
                 }
@@ -317,7 +320,7 @@ impl Command {
                     let hook = if word.text == "ingress_block" { Parent::Ingress } else { Parent::Egress };
                     self.blocks.push((block(word, words)?, Place::Hook(hook)));
                 }
-                "protocol" if matches!(self.body, Body::Filter { .. }) => {
+                "protocol" if is_filter => {
                     words.take();
                     let name = words.expect(word, "a protocol")?;
                     let tagged = protocol::is_tag(name);

@@ -11,7 +11,7 @@ use super::ematch::{self, Lengths};
 use super::flow::Flow;
 use super::u32::{Id, U32};
 use super::verdict::Verdict;
-use super::{flower, protocol};
+use super::{abbreviation, flower, protocol};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem, one_of};
@@ -245,6 +245,7 @@ pub(super) fn read(
     let (mut runs, mut of_hardware) = (Runs::Anywhere, false);
     let mut keys = flower::Keys::new(families, head.tagged);
     while let Some(word) = words.take() {
+        let word = abbreviation::in_full(word, short(name));
         if table.is_some() && word.text == "match" && words.peek().is_some_and(|next| next.text == "mark") {
             let before = marked.replace(mark_of_u32(words)?);
             if said || before.is_some() {
@@ -424,6 +425,33 @@ pub(super) fn read(
         copies: actions.copies,
         notices,
     })
+}
+
+/// The words of a filter that tc lets one shorten, in its order.
+fn short(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "u32" => &["match", "offset", "hashkey", "classid", "divisor", "order", "action", "police"],
+        "flower" => flower::SHORT,
+        "flow" => &[
+            "map",
+            "hash",
+            "keys",
+            "and",
+            "or",
+            "xor",
+            "rshift",
+            "addend",
+            "divisor",
+            "baseclass",
+            "perturb",
+            "police",
+            "action",
+            "match",
+        ],
+        "fw" => &["classid", "flowid", "police", "action"],
+        "route" => &["to", "from", "fromif", "classid", "police", "action", "order"],
+        _ => &["match", "classid", "action", "police"],
+    }
 }
 
 /// The packets of a filter of `u32`, of those with a VLAN tag.

@@ -4,6 +4,7 @@
 use narrows_core::Duration;
 use narrows_core::sched::HfscCurve;
 
+use super::abbreviation;
 use super::unit::{CLASS, RATE, SIZE, SLOPE, TIME, missing, rate_letters};
 use crate::dialect::{Opt, Options, Word, Words, is_zero, number_of, text_of};
 use crate::node::{Key, Node, Table, Value, suggest};
@@ -14,7 +15,7 @@ const QDISC: Options = Options(&[&[Opt::value(&["default"], "default", CLASS)]])
 
 /// The minor number of the class of packets that no filter matches; 0 drops them.
 pub(super) fn qdisc(words: &mut Words<'_>) -> Result<u16, Problem> {
-    let keys = QDISC.read_all("hfsc", words)?;
+    let keys = abbreviation::read_all(QDISC, &["default"], "hfsc", words)?;
     Ok(number_of(&keys, "default").unwrap_or(0))
 }
 

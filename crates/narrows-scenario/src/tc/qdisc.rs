@@ -9,7 +9,7 @@ use super::gred::Gred;
 use super::managed::{DISCIPLINES, Managed};
 use super::taprio::{self, Taprio};
 use super::unit::{CLASS, RATE, SIZE, missing, number, unknown, whole};
-use super::{bucket, hfsc};
+use super::{abbreviation, bucket, hfsc};
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of};
 use crate::netem::units;
 use crate::netem::{self};
@@ -275,7 +275,8 @@ const HTB: Options = Options(&[&[
 ]]);
 
 fn htb(words: &mut Words<'_>) -> Result<Kind, Problem> {
-    let keys = HTB.read_all("htb", words)?;
+    const SHORT: &[&str] = &["r2q", "default", "debug", "direct_qlen", "offload"];
+    let keys = abbreviation::read_all(HTB, SHORT, "htb", words)?;
     let default = number_of(&keys, "default").unwrap_or(0);
     Ok(Kind::Htb(Htb { default, rate_to_quantum: number_of(&keys, "r2q").unwrap_or(10) }))
 }

@@ -536,6 +536,50 @@ fn an_inner_class_without_a_match_leads_to_the_default() {
 }
 
 /// A mark may be a condition of `u32`; addresses and handles are as tc reads them.
+/// What tc lets one shorten may be shortened, and nothing else.
+#[test]
+fn words_that_begin_others_stand_for_them() {
+    let full = "tc qdisc add dev eth0 root handle 1: htb default 20 r2q 5\n\
+         tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit burst 15k cburst 16k prio 1 quantum 1514\n\
+         tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
+         tc filter add dev eth0 parent 1: protocol ip preference 2 u32 match ip dport 80 0xffff classid 1:30\n\
+         tc filter add dev eth0 parent 1: protocol ip priority 3 flower ip_proto tcp dst_port 81 flowid 1:30\n\
+         tc qdisc add dev eth0 parent 1:30 tbf rate 1mbit burst 5k latency 70ms\n";
+    let mut short = full.to_owned();
+    for (word, begins) in [
+        ("default", "def"),
+        ("r2q", "r2"),
+        (" burst", " bur"),
+        ("cburst", "cb"),
+        ("prio 1", "pri 1"),
+        ("quantum", "quan"),
+        ("protocol", "prot"),
+        ("preference", "pr"),
+        ("priority", "prior"),
+        ("match", "m"),
+        ("classid 1:30\n", "class 1:30\n"),
+        ("ip_proto", "ip_p"),
+        ("dst_port", "dst_p"),
+        ("flowid", "flow"),
+        ("latency", "la"),
+    ] {
+        assert!(short.contains(word), "{word}");
+        short = short.replace(word, begins);
+    }
+    assert_eq!(keys(&short), keys(full), "{short}");
+    let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 1\n\
+                tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit\n";
+    assert_eq!(keys(&hfsc.replace("default", "def")), keys(hfsc));
+    // The class d of a shortened word, and words that must be written out.
+    assert!(keys(&full.replace("default 20", "def d")).iter().all(|key| !key.contains("default = \"1:20\"")));
+    fails(
+        &full.replace("rate 1mbit burst 15k", "rat 1mbit burst 15k"),
+        "`rat` is not an option of `htb`",
+        "rat 1mbit",
+        &["did you mean `rate`"],
+    );
+}
+
 #[test]
 fn words_that_tc_reads_in_its_own_way() {
     let root = "tc qdisc add dev eth0 root handle 1: prio\n";
