@@ -30,6 +30,8 @@ pub(super) struct Command {
     pub(super) block: Option<u32>,
     /// The blocks whose filters a discipline uses, and where.
     pub(super) blocks: Vec<(u32, Place)>,
+    /// Whether it is about a chain of filters, not about one of them.
+    pub(super) is_chain: bool,
     pub(super) body: Body,
 }
 
@@ -109,7 +111,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("get", Verb::Show),
 ];
 
-const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
+const OBJECTS: &[&str] = &["qdisc", "class", "filter", "chain"];
 
 /// The kernel's handle for the place of ingress policers.
 pub(super) const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
@@ -161,9 +163,10 @@ impl Command {
                 }
             },
         };
+        let is_chain = object.text.starts_with("ch");
         let body = match object.text.as_bytes()[0] {
             b'q' => Body::Qdisc(None),
-            b'c' => Body::Class { id: None, kind: None },
+            b'c' if !is_chain => Body::Class { id: None, kind: None },
             _ => Body::Filter { head: Head::default(), filter: None },
         };
         let span = span.clone();
@@ -176,6 +179,7 @@ impl Command {
             stab: None,
             block: None,
             blocks: Vec::new(),
+            is_chain,
             body,
         };
         command.place(object, words)?;
@@ -369,7 +373,8 @@ impl Command {
     }
 
     fn kind(&mut self, object: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
-        if self.verb == Verb::Show {
+        // Behind a chain stands what its filters may match, which the kernel checks.
+        if self.verb == Verb::Show || self.is_chain {
             while words.take().is_some() {}
             return Ok(());
         }
@@ -402,7 +407,7 @@ impl Command {
 
     /// Checks for required words.
     fn check(&self, object: Word<'_>) -> Result<(), Problem> {
-        if matches!(self.verb, Verb::Delete | Verb::Show) {
+        if self.is_chain || matches!(self.verb, Verb::Delete | Verb::Show) {
             return Ok(());
         }
         match &self.body {

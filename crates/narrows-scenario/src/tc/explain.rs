@@ -33,6 +33,9 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                 Body::Class { id, .. } => {
                     format!("the class {}", id.map(|id| id.to_string()).unwrap_or_default())
                 }
+                Body::Filter { head, .. } if command.is_chain => {
+                    format!("the filters of chain {}", head.chain)
+                }
                 Body::Filter { .. } => "filters".to_owned(),
             };
             return vec![format!("Deletes {what} at {place}.")];

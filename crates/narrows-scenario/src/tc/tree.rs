@@ -135,6 +135,9 @@ impl Tree {
         match &command.body {
             Body::Qdisc(kind) => self.apply_qdisc(command, kind.as_ref()).map_err(at),
             Body::Class { id, kind } => self.apply_class(command, *id, kind.as_ref()).map_err(at),
+            Body::Filter { .. } if command.is_chain && command.verb != Verb::Delete => {
+                Ok(Some("A chain is there with its first filter: this has no effect on packets.".into()))
+            }
             // A script goes on where tc finds nothing to delete.
             Body::Filter { head, .. } if command.verb == Verb::Delete && !self.is_run => {
                 head.handle.as_ref().map(super::filter::Name::number).transpose()?;

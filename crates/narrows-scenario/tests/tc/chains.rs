@@ -1,5 +1,6 @@
 //! Chains of filters, marks and redirections of some packets, comparisons, blocks, virtual queues.
 
+use crate::hooks::said;
 use crate::{fails, keys};
 
 const HOOK: &str = "tc qdisc add dev eth0 clsact\n";
@@ -47,6 +48,33 @@ fn filters_of_another_chain() {
         "tc filter",
         &[],
     );
+}
+
+/// A chain is made for its filters, and goes with them.
+#[test]
+fn chains_are_there_with_their_filters() {
+    let filters = |before: &str, behind: &str| {
+        keys(&format!(
+            "{HOOK}{before}tc filter add dev eth0 ingress prio 1 matchall action goto chain 5\n\
+             tc filter add dev eth0 ingress chain 5 prio 1 matchall action drop\n{behind}"
+        ))
+        .concat()
+    };
+    let plain = filters("", "");
+    assert!(plain.contains("drop"));
+    let add = "tc chain add dev eth0 ingress chain 5";
+    for command in [
+        add.to_owned(),
+        format!("{add} protocol ip flower dst_ip 0.0.0.0/16"),
+        add.replace("chain a", "ch a"),
+    ] {
+        assert_eq!(filters(&format!("{command}\n"), "tc chain show dev eth0 ingress\n"), plain, "{command}");
+    }
+    assert_eq!(filters("", "tc chain del dev eth0 ingress chain 6\n"), plain);
+    assert_eq!(filters("", "tc chain del dev eth0 ingress chain 5\n"), "");
+    let text = format!("{HOOK}{add}\ntc chain del dev eth0 ingress chain 5\n");
+    assert!(said(&text).contains("A chain is there with its first filter"), "{}", said(&text));
+    assert!(said(&text).contains("Deletes the filters of chain 5"), "{}", said(&text));
 }
 
 #[test]
