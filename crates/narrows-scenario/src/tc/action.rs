@@ -11,6 +11,7 @@ use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
+use crate::value::Match;
 
 /// An action.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub(super) struct Outcome {
     pub(super) edits: bool,
     /// The keys of an edit of packets that stay on the link.
     pub(super) set: Option<Table>,
+    /// The packets that it changes, if it leaves others as they are.
+    pub(super) only: Option<Box<Match>>,
     /// The keys of a gate.
     pub(super) gate: Option<Table>,
 }
@@ -75,7 +78,6 @@ fn ends_edit(word: &str) -> bool {
 /// Actions that have no counterpart, and why.
 const OTHERS: &[(&str, &str)] = &[
     ("ct", "there is no connection tracking here"),
-    ("nat", "addresses are not translated on the way"),
     ("bpf", "it runs a program: match with u32 or flower"),
     ("tunnel_key", "packets are not in tunnels here"),
     ("ife", "classes do not change packets"),
@@ -100,6 +102,7 @@ const NAMES: &[&str] = &[
     "pedit",
     "skbmod",
     "vlan",
+    "nat",
     "csum",
     "connmark",
     "ctinfo",
@@ -108,7 +111,7 @@ const NAMES: &[&str] = &[
     "skbedit",
 ];
 /// Those that the word `action` need not precede.
-const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "csum"];
+const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "nat", "csum"];
 
 /// Parses what follows the word `action`: one action, and its control.
 pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Actions) -> Result<(), Problem> {
@@ -146,6 +149,14 @@ fn priority(word: Word<'_>) -> Result<u32, Problem> {
     Ok(u32::from(major) << 16 | u32::from(minor))
 }
 
+/// How it goes on after an action that changes packets, where that is not said: tc lets three of them end there.
+fn usual_control(action: &str) -> Control {
+    match action {
+        "pedit" | "csum" | "nat" => Control::Ends(Verdict::Class),
+        _ => Control::Pipe,
+    }
+}
+
 /// What is surprising about `skbedit priority` at a discipline other than CAKE.
 pub(super) const PRIORITY_COMES_LATE: &str = "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact.";
 
@@ -162,6 +173,15 @@ impl Actions {
 
     fn one(&mut self, action: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
         let pipes = Step::Nothing(Control::Pipe);
+        if let Some(
+            Step::Edit(_, Control::Ends(Verdict::Class)) | Step::Checksum(_, Control::Ends(Verdict::Class)),
+        ) = self.steps.last()
+        {
+            self.notices.push(format!(
+                "`{}` is not executed: the action before it, which changes packets, lets them pass. `pipe` behind that leads on.",
+                action.text
+            ));
+        }
         let step = match action.text {
             "police" => return self.police(action, words),
             "mirred" => match mirred(action, words)? {
@@ -214,9 +234,9 @@ impl Actions {
                 while edit.is_err() && words.peek().is_some_and(|word| !ends_edit(word.text)) {
                     words.take();
                 }
-                Step::Edit(edit.map_err(Box::new), Control::Pipe)
+                Step::Edit(edit.map_err(Box::new), usual_control(action.text))
             }
-            "csum" => Step::Checksum(edit::csum(words), Control::Pipe),
+            "csum" => Step::Checksum(edit::csum(words), usual_control(action.text)),
             "gate" => {
                 self.notices.push(gate::CLOCK.into());
                 Step::Gate(gate::read(action, words)?, Control::Pipe)
@@ -347,6 +367,7 @@ impl Actions {
             exceeding: None,
             edits: false,
             set: None,
+            only: None,
             gate: None,
         };
         let after = |control: &Control| match control {
@@ -386,9 +407,14 @@ impl Actions {
                         .help("use two filters: the first with `continue` behind the edit"));
                 }
                 if let Some(set) = after.set.take() {
+                    if edit.only.is_some() || after.only.is_some() {
+                        return Err(place
+                            .problem("`nat`, and another change of packets in one filter")
+                            .help("use two filters: the first with `continue` behind the change"));
+                    }
                     edit.then(&set);
                 }
-                Ok(Outcome { set: Some(edit.set), ..after })
+                Ok(Outcome { set: Some(edit.set), only: edit.only, ..after })
             }
             [Step::Redirect(device), ..] => {
                 Ok(Outcome { redirect: Some(device.clone()), ..plain(Verdict::Class) })

@@ -1,15 +1,18 @@
-//! Actions that change packets: `skbmod`, `pedit`, `vlan`. They become the keys of [an edit](crate::EditUse).
+//! Actions that change packets: `skbmod`, `pedit`, `vlan`, `nat`. They become the keys of [an edit](crate::EditUse).
 //!
-//! Sources: `m_skbmod.c`, `m_pedit.c` with `p_ip.c`, `p_ip6.c`, `p_eth.c`, `p_tcp.c`, `p_udp.c`, and `m_vlan.c` of
-//! iproute2; `act_skbmod.c`, `act_pedit.c` and `act_vlan.c` of Linux.
+//! Sources: `m_skbmod.c`, `m_pedit.c` with `p_ip.c`, `p_ip6.c`, `p_eth.c`, `p_tcp.c`, `p_udp.c`, `m_vlan.c` and
+//! `m_nat.c` of iproute2; `act_skbmod.c`, `act_pedit.c`, `act_vlan.c` and `act_nat.c` of Linux.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use narrows_core::classify::Families;
+
+use super::abbreviation::stands_for;
 use crate::dialect::{Word, Words};
 use crate::keys::kind::text;
 use crate::node::{Table, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{link_address, link_address_text};
+use crate::value::{Match, Party, link_address, link_address_text};
 
 /// What an action writes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +21,8 @@ pub(super) struct Edit {
     pub(super) set: Table,
     /// Whether it writes addresses of IPv4, whose header has a checksum that the kernel leaves to `csum`.
     pub(super) needs_checksum: bool,
+    /// The packets that it changes, if it leaves others as they are.
+    pub(super) only: Option<Box<Match>>,
     /// Bytes of the destination address of the link layer, written one by one.
     link: [Option<u8>; 6],
 }
@@ -28,6 +33,7 @@ pub(super) fn read(action: Word<'_>, words: &mut Words<'_>) -> Option<Result<Edi
         "skbmod" => Some(skbmod(action, words)),
         "pedit" => Some(pedit(action, words)),
         "vlan" => Some(vlan(action, words)),
+        "nat" => Some(nat(action, words)),
         _ => None,
     }
 }
@@ -196,6 +202,42 @@ fn pedit(action: Word<'_>, words: &mut Words<'_>) -> Result<Edit, Problem> {
     Ok(edit)
 }
 
+/// `nat ingress 192.0.2.1 10.0.0.1`: packets to the first address get the second; `nat egress` is about the source. The
+/// kernel updates all checksums.
+fn nat(action: Word<'_>, words: &mut Words<'_>) -> Result<Edit, Problem> {
+    let way = words.expect(action, "`ingress` or `egress`")?;
+    let is_source = stands_for(way.text, "egress");
+    if !is_source && !stands_for(way.text, "ingress") {
+        return Err(way.expected("`ingress`, which changes the destination, or `egress`, for the source"));
+    }
+    let old = words.expect(way, "the address of packets to change")?;
+    let new = words.expect(old, "the address that they get")?;
+    let address = |word: Word<'_>| {
+        let (address, length) = word.text.split_once('/').unwrap_or((word.text, "32"));
+        let wrong = || word.problem(format!("{} is not an address of IPv4", Found(word.text)));
+        let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
+        let length = length.parse::<u8>().ok().filter(|length| *length <= 32);
+        Ok::<_, Problem>((address, length.ok_or_else(wrong)?))
+    };
+    // Of the new one, the kernel takes as many bits as the old one has.
+    let ((old_address, length), (address, _)) = (address(old)?, address(new)?);
+    if length < 32 {
+        return Err(old
+            .problem(format!("`nat` of a network, {}", Found(old.text)))
+            .help("here it translates single addresses: write a filter for each"));
+    }
+    let party = vec![Party::Network { ip: old_address.into(), prefix: 32 }];
+    let mut only = Match { families: vec![Families::IPV4], ..Match::default() };
+    if is_source {
+        only.sources = party;
+    } else {
+        only.destinations = party;
+    }
+    let mut edit = Edit { only: Some(Box::new(only)), ..Edit::default() };
+    edit.write(if is_source { "source" } else { "destination" }, text(address));
+    Ok(edit)
+}
+
 impl Edit {
     fn write(&mut self, key: &str, value: Value) {
         self.set.remove(key);
@@ -310,6 +352,9 @@ impl Edit {
     /// A notice about an edit behind which `csum` updates these checksums, if it leaves others wrong in the kernel. Those of
     /// TCP and UDP are also over the addresses.
     pub(super) fn stale(&self, sums: Sums) -> Option<String> {
+        if self.only.is_some() {
+            return None;
+        }
         let writes = |key| self.set.iter().any(|(written, _)| written.name == key);
         let names = match (sums.tcp, sums.udp) {
             _ if !writes("source") && !writes("destination") => return None,

@@ -317,7 +317,10 @@ fn of_filter(filter: &Filter, place: &str) -> String {
             (None, Some(Value::Array(entries))) => {
                 format!("pass a gate with {} entries in its schedule", entries.len())
             }
-            _ => format!("get {}", written(keys)),
+            _ => match &filter.only {
+                Some(only) => format!("with {only} get {}", written(keys)),
+                None => format!("get {}", written(keys)),
+            },
         };
         let then = match (filter.verdict, filter.class) {
             (Verdict::Next, _) => ", and go on to the next filters".into(),

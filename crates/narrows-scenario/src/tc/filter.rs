@@ -85,6 +85,8 @@ pub(super) struct Filter {
     pub(super) edits: bool,
     /// The keys of an edit of its packets.
     pub(super) set: Option<crate::node::Table>,
+    /// The packets that it changes, if it leaves others as they are.
+    pub(super) only: Option<Box<Match>>,
     /// The keys of a gate.
     pub(super) gate: Option<crate::node::Table>,
     /// The devices that copies of its packets leave by.
@@ -399,7 +401,13 @@ pub(super) fn read(
             .problem("the filter names no class")
             .help("end it with a class, as in: flowid 1:10"));
     }
-    let Outcome { mut verdict, police, redirect, exceeding, edits, set, gate } = actions.outcome(kind)?;
+    let Outcome { mut verdict, police, redirect, exceeding, edits, set, only, gate } =
+        actions.outcome(kind)?;
+    if only.is_some() && (actions.mark.is_some() || actions.priority.is_some()) {
+        return Err(kind
+            .problem("`nat`, and a mark or a priority in one filter")
+            .help("use two filters: the first with `continue`"));
+    }
     if !ends && which != Which::AnyMark {
         verdict = Verdict::Next;
     }
@@ -421,6 +429,7 @@ pub(super) fn read(
         runs,
         edits,
         set,
+        only,
         gate,
         copies: actions.copies,
         notices,

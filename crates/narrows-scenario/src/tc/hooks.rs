@@ -197,7 +197,19 @@ impl<'a> Chains<'_, 'a> {
             return wrong(format!("filters that come to more than {MOST} conditions"));
         }
         let Verdict::Goto(chain) = filter.verdict else {
-            found.push(Stage { matches, placed, verdict: filter.verdict, acts: true });
+            let verdict = filter.verdict;
+            let changed = filter.only.as_deref().map(|only| joint(matches.as_ref(), Some(only)));
+            match changed {
+                None => found.push(Stage { matches, placed, verdict, acts: true }),
+                // Those that are not changed pass, or meet the next filters, too.
+                Some(changed) => {
+                    let all = changed.as_ref() == Some(&matches);
+                    found.extend(changed.map(|matches| Stage { matches, placed, verdict, acts: true }));
+                    if !all && verdict == Verdict::Class {
+                        found.push(Stage { matches, placed, verdict, acts: false });
+                    }
+                }
+            }
             return Ok(());
         };
         if depth == DEEPEST {

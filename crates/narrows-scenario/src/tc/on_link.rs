@@ -209,6 +209,7 @@ impl<'a> Link<'a> {
                         prioritizes: None,
                         came_by: None,
                         marks: None,
+                        only: None,
                         runs: Default::default(),
                         edits: false,
                         set: None,

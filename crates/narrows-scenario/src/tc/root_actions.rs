@@ -64,16 +64,33 @@ impl Tree {
                 }
                 (None, None, Verdict::Next) => continue,
             };
-            let mut table = Table::default();
-            if let Some(which) = which {
-                table.put("match", which.value());
-            }
-            table.put("action", text(action));
+            let with = |which: Option<&Match>, action: &str| {
+                let mut table = Table::default();
+                which.into_iter().for_each(|which| table.put("match", which.value()));
+                table.put("action", text(action));
+                table
+            };
+            let changed = match &filter.only {
+                None => which.cloned(),
+                Some(only) => match rules::joint(which, Some(only)) {
+                    Some(changed) => changed,
+                    None if filter.verdict == Verdict::Class => {
+                        list.push(with(which, "pass"));
+                        continue;
+                    }
+                    None => continue,
+                },
+            };
+            let mut table = with(changed.as_ref(), action);
             super::translate::add(&key, &mut table);
             if acts(placed) && filter.verdict == Verdict::Next {
                 table.put("conform", text("next"));
             }
             list.push(table);
+            // Those that are not changed meet no later filter either.
+            if changed.as_ref() != which && filter.verdict == Verdict::Class {
+                list.push(with(which, "pass"));
+            }
         }
         let with_class = || all.iter().filter(|placed| placed.filter.class.is_some());
         for placed in &all {

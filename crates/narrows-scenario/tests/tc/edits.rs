@@ -2,6 +2,7 @@
 
 use narrows_scenario::tc::Script;
 
+use super::hooks::said;
 use super::{fails, keys};
 
 const ICMP: &str = "u32 match ip protocol 1 0xff";
@@ -93,6 +94,75 @@ fn gates() {
         "7ms",
         &[],
     );
+}
+
+/// What is not translated passes, too.
+#[test]
+fn single_addresses_are_translated() {
+    let edit = "action = \"edit\", set = { destination = \"192.168.0.2\" }";
+    let nat = "action nat ingress 91.245.77.1 192.168.0.2";
+    let all = arriving(&format!("flower ip_proto tcp dst_ip 91.245.77.1 {nat}"));
+    let matches = "{ protocol = \"tcp\", destination = \"91.245.77.1\" }";
+    assert_eq!(keys(&all), [format!("link.down.ingress=[{{ match = {matches}, {edit} }}]")]);
+    let some = format!("match = {{ destination = \"91.245.77.1\" }}, {edit}");
+    let text = arriving(&format!("matchall {nat}/32"))
+        + &arriving("matchall action drop")[30..].replace("prio 1", "prio 2");
+    let drop = "{ match = { family = \"ipv4\" }, action = \"drop\" }";
+    assert_eq!(
+        keys(&text),
+        [format!(
+            "link.down.ingress=[{{ {some} }}, {{ match = {{ family = \"ipv4\" }}, action = \"pass\" }}, {drop}]"
+        )]
+    );
+    assert_eq!(
+        keys(&text.replace("192.168.0.2/32", "192.168.0.2 continue")),
+        [format!("link.down.ingress=[{{ {some}, conform = \"next\" }}, {drop}]")]
+    );
+    // At a discipline, of the source.
+    let root = keys(&leaving("matchall action nat egress 10.0.0.1 192.0.2.1 flowid 1:1"));
+    let ingress = root.iter().find(|key| key.starts_with("link.up.ingress=")).unwrap();
+    assert_eq!(
+        ingress,
+        "link.up.ingress=[{ match = { source = \"10.0.0.1\" }, action = \"edit\", set = { source = \"192.0.2.1\" } }, { match = { family = \"ipv4\" }, action = \"pass\" }]"
+    );
+    for (action, title, at) in [
+        ("nat ingress 10.0.0.0/24 192.0.2.0", "`nat` of a network, `10.0.0.0/24`", "10.0.0.0/24"),
+        ("nat ingress 10.0.0.300 1.1.1.1", "`10.0.0.300` is not an address of IPv4", "10.0.0.300"),
+        (
+            "nat both 10.0.0.1 1.1.1.1",
+            "found `both`, expected `ingress`, which changes the destination, or `egress`, for the source",
+            "both",
+        ),
+        (
+            "nat ingress 10.0.0.1 1.1.1.1 pipe action vlan push id 5",
+            "`nat`, and another change of packets in one filter",
+            "matchall",
+        ),
+        (
+            "skbedit mark 5 action nat ingress 10.0.0.1 1.1.1.1",
+            "`nat`, and a mark or a priority in one filter",
+            "matchall",
+        ),
+    ] {
+        fails(&arriving(&format!("matchall action {action}")), title, at, &[]);
+    }
+}
+
+/// Without a word, tc lets `pedit`, `csum` and `nat` end with `ok`, other changes go on.
+#[test]
+fn actions_behind_a_change_need_pipe() {
+    let change = "action pedit ex munge tcp dport set 80";
+    for (actions, is_dropped) in [
+        (format!("{change} action drop"), false),
+        (format!("{change} pipe action drop"), true),
+        ("action csum tcp action drop".into(), false),
+        ("action vlan push id 5 action drop".into(), true),
+    ] {
+        let text = arriving(&format!("matchall {actions}"));
+        let dropped = keys(&text).concat().contains("\"drop\"");
+        assert_eq!(dropped, is_dropped, "{actions}");
+        assert_eq!(said(&text).contains("`drop` is not executed"), !is_dropped, "{actions}");
+    }
 }
 
 #[test]
