@@ -54,6 +54,7 @@ mod root_actions;
 mod rules;
 mod scenario;
 mod script;
+mod shared;
 mod stab;
 mod taprio;
 mod translate;

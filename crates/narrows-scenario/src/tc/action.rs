@@ -5,6 +5,7 @@
 //! here. The word `action` between actions is optional.
 
 use super::edit::{self, Edit, Sums};
+use super::shared::{self, CONTROL, Shared};
 use super::verdict::{Control, Verdict};
 use super::{Handle, bucket, gate};
 use crate::dialect::{Word, Words};
@@ -30,9 +31,13 @@ enum Step {
 }
 
 /// The actions of a filter, in order.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Actions {
     steps: Vec<Step>,
+    /// The number of the action, while it is alone.
+    index: Option<u32>,
+    /// Whether an action before it changes packets, likewise.
+    behind_a_change: bool,
     pub(super) notices: Vec<String>,
     /// Devices that copies of packets leave by.
     pub(super) copies: Vec<String>,
@@ -114,23 +119,30 @@ const NAMES: &[&str] = &[
 const WITHOUT_ACTION: &[&str] = &["mirred", "gate", "pedit", "skbmod", "vlan", "nat", "csum"];
 
 /// Parses what follows the word `action`: one action, and its control.
-pub(super) fn read(word: Word<'_>, words: &mut Words<'_>, all: &mut Actions) -> Result<(), Problem> {
-    let mut action = words.expect(word, "what to do")?;
-    while action.text == "gact" {
-        action = words.expect(action, "what to do")?;
-    }
+pub(super) fn read<'a>(
+    word: Word<'a>,
+    words: &mut Words<'a>,
+    all: &mut Actions,
+    shared: &mut Shared,
+) -> Result<(), Problem> {
+    let action = words.expect(word, "what to do")?;
     if action.text == "order" {
         words.take_number(false);
         words.take_if(":");
         return Ok(());
     }
-    all.one(action, words)?;
+    all.one(action, words, shared)?;
     // The word `action` is optional before the next one.
     while let Some(next) = words.peek().filter(|next| is_action(next.text)) {
         words.take();
-        all.one(next, words)?;
+        all.one(next, words, shared)?;
     }
     Ok(())
+}
+
+/// Whether an action with nothing but a number may be a new one.
+fn needs_no_options(action: &str) -> bool {
+    Control::read(action).is_some() || matches!(action, "connmark" | "ctinfo" | "simple" | "skbedit")
 }
 
 /// Whether a word begins another action rather than the next option of a filter. `police` may be either, and `gact` is
@@ -161,18 +173,28 @@ fn usual_control(action: &str) -> Control {
 pub(super) const PRIORITY_COMES_LATE: &str = "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact.";
 
 impl Actions {
-    /// A policer of a filter without the word `action`.
-    pub(super) fn police(&mut self, word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
-        self.steps.push(Step::Police(Box::new(bucket::police(word, words)?)));
-        Ok(())
+    /// Whether there is a policer among them.
+    pub(super) fn polices(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Police(_)))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+    /// Parses a single action that is in no filter. Returns its kind and its number, too.
+    pub(super) fn alone<'a>(
+        action: Word<'a>,
+        words: &mut Words<'a>,
+    ) -> Result<(String, Option<u32>, Self), Problem> {
+        let mut own = Self::default();
+        let kind = own.parse(action, words)?;
+        Ok((kind, own.index, own))
     }
 
-    fn one(&mut self, action: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
-        let pipes = Step::Nothing(Control::Pipe);
+    /// Parses an action of a filter, which may be one of those that filters share.
+    pub(super) fn one<'a>(
+        &mut self,
+        action: Word<'a>,
+        words: &mut Words<'a>,
+        shared: &mut Shared,
+    ) -> Result<(), Problem> {
         if let Some(
             Step::Edit(_, Control::Ends(Verdict::Class)) | Step::Checksum(_, Control::Ends(Verdict::Class)),
         ) = self.steps.last()
@@ -182,8 +204,77 @@ impl Actions {
                 action.text
             ));
         }
+        let behind_a_change = self.steps.iter().any(|step| matches!(step, Step::Edit(..)));
+        let mut own = Self { behind_a_change, ..Self::default() };
+        // A number alone names an action that is there.
+        let mut ahead = words.clone();
+        let number = ahead.take().filter(|word| word.text == "index" && !needs_no_options(action.text));
+        if let Some(number) = number {
+            let index = shared::number(number, &mut ahead)?;
+            let is_alone = ahead.peek().is_none_or(|word| ends_edit(word.text));
+            match shared.take(action.text, index, action)? {
+                Some(there) => {
+                    *words = ahead;
+                    if action.text == "police" {
+                        bucket::skip_options(words)?;
+                    }
+                    own.control(words)?;
+                    self.add(there);
+                    return Ok(());
+                }
+                None if is_alone => {
+                    return Err(number
+                        .problem(format!("there is no action `{}` with the index {index}", action.text))
+                        .help(format!(
+                            "as in, before: tc actions add action {} … index {index}",
+                            action.text
+                        )));
+                }
+                None => {}
+            }
+        }
+        let kind = own.parse(action, words)?;
+        if let Some(index) = own.index {
+            if let Some(there) = shared.take(&kind, index, action)? {
+                self.notices.push(format!(
+                    "There is an action `{kind}` with the index {index} already: the filter has that one, as in the kernel."
+                ));
+                self.add(there);
+                return Ok(());
+            }
+            shared.keep(&kind, index, own.clone(), action);
+        }
+        self.add(own);
+        Ok(())
+    }
+
+    /// Adds an action.
+    fn add(&mut self, own: Self) {
+        self.steps.extend(own.steps);
+        self.notices.extend(own.notices);
+        self.copies.extend(own.copies);
+        self.priority = own.priority.or(self.priority);
+        self.mark = own.mark.or(self.mark);
+        self.traps |= own.traps;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Parses the only action, and returns its kind.
+    fn parse<'a>(&mut self, mut action: Word<'a>, words: &mut Words<'a>) -> Result<String, Problem> {
+        while action.text == CONTROL {
+            action = words.expect(action, "what to do")?;
+        }
+        let mut kind = action.text.to_owned();
+        let pipes = Step::Nothing(Control::Pipe);
         let step = match action.text {
-            "police" => return self.police(action, words),
+            "police" => {
+                let (police, index) = bucket::police(action, words)?;
+                self.index = index;
+                Step::Police(Box::new(police))
+            }
             "mirred" => match mirred(action, words)? {
                 Mirred::Redirect(device) => Step::Redirect(device),
                 Mirred::Mirror(device) => {
@@ -208,7 +299,7 @@ impl Actions {
                 pipes
             }
             "sample" => {
-                if !skip_options(words, &["rate", "group", "trunc", "index"], &[]).contains(&"rate") {
+                if !skip_options(words, &["rate", "group", "trunc"], &[]).contains(&"rate") {
                     return Err(action
                         .problem("`sample` without `rate`")
                         .help("as in: sample rate 100 group 12"));
@@ -239,18 +330,26 @@ impl Actions {
             "csum" => Step::Checksum(edit::csum(words), usual_control(action.text)),
             "gate" => {
                 self.notices.push(gate::CLOCK.into());
-                Step::Gate(gate::read(action, words)?, Control::Pipe)
+                let (keys, index) = gate::read(action, words)?;
+                self.index = index;
+                Step::Gate(keys, Control::Pipe)
             }
             other => match Control::from_word(action, words)? {
                 Some(control) => {
                     self.check_control(action)?;
+                    CONTROL.clone_into(&mut kind);
                     Step::Nothing(control)
                 }
                 None => return Err(unknown(action, other)),
             },
         };
+        let is_police = matches!(step, Step::Police(_));
         self.steps.push(step);
-        self.control(words)
+        // A policer has read its own.
+        if !is_police {
+            self.control(words)?;
+        }
+        Ok(kind)
     }
 
     /// Notes `trap`, says what `reclassify` comes to, and refuses it where it comes to something else.
@@ -259,7 +358,7 @@ impl Actions {
         if word.text != "reclassify" {
             return Ok(());
         }
-        if self.steps.iter().any(|step| matches!(step, Step::Edit(..))) {
+        if self.behind_a_change || self.steps.iter().any(|step| matches!(step, Step::Edit(..))) {
             return Err(word
                 .problem("packets are changed, and then meet the filters again")
                 .help("let a filter of another `prio` do the rest: end this one with `continue`"));
@@ -282,7 +381,7 @@ impl Actions {
                 }
                 "index" => {
                     words.take();
-                    words.expect(next, "a number")?;
+                    self.index = Some(shared::number(next, words)?);
                 }
                 "cookie" => {
                     words.take();

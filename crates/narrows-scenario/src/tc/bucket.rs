@@ -6,7 +6,7 @@ use narrows_core::{Bytes, Rate};
 use super::abbreviation;
 use super::unit::{FRAME, RATE, SIZE, TIME, missing, rate_of, size_of, time_of, whole};
 use super::verdict::{Control, Verdict};
-use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
+use crate::dialect::{Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
@@ -24,6 +24,8 @@ const BUCKET: &[Opt] = &[
 
 /// Additional bytes per packet. In a scenario this is a setting of the link, not of the bucket.
 pub(super) const OVERHEAD: &str = "extra";
+/// The number of a policer, by which filters name it.
+const INDEX: &str = "index";
 /// Packets per second of a policer that counts packets, and how many conform at once.
 const PACKETS: &str = "packets";
 const PACKET_BURST: &str = "packet-burst";
@@ -113,7 +115,7 @@ pub(super) const TBF: Options = Options(&[
 const POLICE: Options = Options(&[
     BUCKET,
     &[
-        Opt::nothing(&["index"], Follows::One("a value")),
+        Opt::value(&["index"], INDEX, whole::<1, { u32::MAX as i64 }>()),
         Opt::value(&["pkts_rate"], PACKETS, whole::<1, 100_000_000>()),
         Opt::value(&["pkts_burst"], PACKET_BURST, whole::<1, 100_000_000>()),
         Opt::word(&["drop", "shot", "reclassify"], "exceed", "drop"),
@@ -235,14 +237,21 @@ pub(super) fn dropped(bucket: &Table) -> Option<String> {
     })
 }
 
-/// Parses the options of a policer.
-pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Problem> {
+/// Skips the options of a policer, which is there already.
+pub(super) fn skip_options(words: &mut Words<'_>) -> Result<(), Problem> {
+    abbreviation::read_some(POLICE, &SHORT_POLICE, words).map(drop)
+}
+
+/// Parses the options of a policer, and its number.
+pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<(Police, Option<u32>), Problem> {
     let mut keys = abbreviation::read_some(POLICE, &SHORT_POLICE, words)?;
     if let Some(word) = words.peek().filter(|word| word.text == "avrate") {
         return Err(word
             .problem("`avrate` of a policer")
             .help("it needs an estimator, whose averages are not computed here: rate 1mbit burst 10k"));
     }
+    let index = number_of(&keys, INDEX);
+    keys.remove(INDEX);
     by_packets(name, &mut keys)?;
     let said = keys.take("exceed").map_or_else(
         || "drop".to_owned(),
@@ -275,7 +284,7 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Pr
     let overhead = overhead(&keys, "ip");
     [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
     keys.put("overhead", overhead);
-    Ok(Police { keys, conform, exceed })
+    Ok((Police { keys, conform, exceed }, index))
 }
 
 /// The keys of a policer of packets: each of them counts as the longest that there is.

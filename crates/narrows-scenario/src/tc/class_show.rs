@@ -1,6 +1,7 @@
 //! `tc -s class show dev X`.
 
 use super::command::{Body, Command};
+use super::shared::Shared;
 use crate::ScenarioError;
 use crate::dialect::Words;
 use crate::netem::Verb;
@@ -35,7 +36,7 @@ fn read(text: &str) -> Result<Option<ClassShow>, Problem> {
     else {
         return Ok(None);
     };
-    let command = Command::read(&mut words, object.span())?;
+    let command = Command::read(&mut words, object.span(), &mut Shared::default())?;
     let shows = command.verb == Verb::Show && matches!(command.body, Body::Class { .. });
     Ok(shows.then_some(ClassShow { statistics, device: command.device }))
 }

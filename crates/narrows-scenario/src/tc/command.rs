@@ -6,6 +6,7 @@ use narrows_core::classify::Families;
 
 use super::action::PRIORITY_COMES_LATE;
 use super::filter::{self, Filter, Head, Name, Which};
+use super::shared::Shared;
 use super::stab::Stab;
 use super::verdict::chain_number;
 use super::{Handle, abbreviation, class, protocol, qdisc, unit};
@@ -133,7 +134,11 @@ const SHORT: [&str; 5] = ["preference", "priority", "protocol", "chain", "estima
 
 impl Command {
     /// Parses the words of a command, with or without `tc`.
-    pub(super) fn read(words: &mut Words<'_>, span: Range<usize>) -> Result<Self, Problem> {
+    pub(super) fn read(
+        words: &mut Words<'_>,
+        span: Range<usize>,
+        shared: &mut Shared,
+    ) -> Result<Self, Problem> {
         let wrong = |problem: Problem| problem.put_at(&span);
         let mut namespace = None;
         while let Some(flag) = words.peek().filter(|word| word.text.starts_with('-')) {
@@ -142,13 +147,16 @@ impl Command {
                 namespace = Some(words.expect(flag, "the name of a network namespace")?.text);
             }
         }
+        if namespace.is_some() {
+            shared.enter(namespace);
+        }
         let object = words.take().ok_or_else(|| wrong(Problem::new("the command is missing")))?;
         if !OBJECTS.iter().any(|known| object.text.len() > 1 && known.starts_with(object.text)) {
             let problem = object.problem(format!("{} is not understood", Found(object.text)));
             if object.text.len() > 1 && "actions".starts_with(object.text) {
-                return Err(problem.help(
-                    "actions that several filters share are not known here: write the action in each filter",
-                ));
+                return Err(
+                    problem.help("actions that filters share are known in a script, before its filters")
+                );
             }
             return Err(suggest(problem, object.text, OBJECTS));
         }
@@ -182,7 +190,7 @@ impl Command {
             is_chain,
             body,
         };
-        command.place(object, words)?;
+        command.place(object, words, shared)?;
         if command.device.is_none() && command.block.is_none() && verb != Verb::Show {
             return Err(object.problem("`dev` is missing").help("name the device, as in: dev eth0"));
         }
@@ -204,6 +212,8 @@ impl Command {
                 && matches.ports.is_empty())
         };
         match &filter.which {
+            // `nat` does.
+            _ if filter.only.is_some() => true,
             Which::Match(matches) => matches.as_deref().is_some_and(looks),
             Which::Any(all) => all.iter().any(looks),
             Which::Tables(_) | Which::Flow(_) => true,
@@ -222,7 +232,7 @@ impl Command {
     }
 
     /// Parses `dev X`, `root`, `parent X` and so on, followed by the kind and its options.
-    fn place(&mut self, object: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+    fn place(&mut self, object: Word<'_>, words: &mut Words<'_>, shared: &mut Shared) -> Result<(), Problem> {
         while let Some(word) = words.peek() {
             if self.printed(words)? {
                 continue;
@@ -333,7 +343,7 @@ impl Command {
                         (head.families, head.tagged) = (Some(families), tagged);
                     }
                 }
-                _ => return self.kind(object, words),
+                _ => return self.kind(object, words, shared),
             }
         }
         Ok(())
@@ -372,7 +382,7 @@ impl Command {
         Ok(true)
     }
 
-    fn kind(&mut self, object: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+    fn kind(&mut self, object: Word<'_>, words: &mut Words<'_>, shared: &mut Shared) -> Result<(), Problem> {
         // Behind a chain stands what its filters may match, which the kernel checks.
         if self.verb == Verb::Show || self.is_chain {
             while words.take().is_some() {}
@@ -395,7 +405,8 @@ impl Command {
                     while words.take().is_some() {}
                     return Ok(());
                 }
-                let mut read = filter::read(object, words, head, self.parent == Some(Parent::Ingress))?;
+                let mut read =
+                    filter::read(object, words, head, self.parent == Some(Parent::Ingress), shared)?;
                 if self.parent == Some(Parent::Egress) {
                     read.notices.retain(|notice| notice != PRIORITY_COMES_LATE);
                 }

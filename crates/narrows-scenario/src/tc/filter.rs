@@ -9,6 +9,7 @@ use super::action::{self, Actions, Outcome};
 use super::both::both;
 use super::ematch::{self, Lengths};
 use super::flow::Flow;
+use super::shared::Shared;
 use super::u32::{Id, U32};
 use super::verdict::Verdict;
 use super::{abbreviation, flower, protocol};
@@ -197,6 +198,7 @@ pub(super) fn read(
     words: &mut Words<'_>,
     head: &mut Head,
     arrives: bool,
+    shared: &mut Shared,
 ) -> Result<Filter, Problem> {
     let hook = if arrives { Lengths::Packets } else { Lengths::Frames };
     let Some(kind) = words.take() else {
@@ -265,8 +267,8 @@ pub(super) fn read(
         }
         match word.text {
             "flowid" | "classid" | "class" => class = Some(Handle::read(words.expect(word, "a class")?)?),
-            "police" => actions.police(word, words)?,
-            "action" => action::read(word, words, &mut actions)?,
+            "police" => actions.one(word, words, shared)?,
+            "action" => action::read(word, words, &mut actions, shared)?,
             // As in tc's output, or without effect on the result.
             "fh" | "order" | "bkt" | "key" | "handle" | "in_hw_count" => {
                 words.expect(word, "a value")?;

@@ -1,6 +1,7 @@
 //! `tc filter show dev X`.
 
 use super::command::{Body, Command};
+use super::shared::Shared;
 use crate::ScenarioError;
 use crate::dialect::Words;
 use crate::netem::Verb;
@@ -28,7 +29,7 @@ impl FilterShow {
         else {
             return Ok(None);
         };
-        let command = Command::read(&mut words, object.span()).map_err(wrong)?;
+        let command = Command::read(&mut words, object.span(), &mut Shared::default()).map_err(wrong)?;
         let shows = command.verb == Verb::Show && matches!(command.body, Body::Filter { .. });
         Ok(shows.then_some(Self { device: command.device }))
     }

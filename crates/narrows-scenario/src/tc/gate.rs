@@ -5,6 +5,7 @@
 
 use narrows_core::{Bytes, Duration};
 
+use super::shared;
 use crate::dialect::{Word, Words};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
@@ -13,8 +14,9 @@ use crate::problem::{Found, Problem};
 /// What the clock of a run is to the schedule of a script.
 pub(super) const CLOCK: &str = "The clock of the gate is that of the run, which begins at zero: of `base-time` only the place in the cycle counts.";
 
-/// Parses the options; the keys of a filter of the action `gate`.
-pub(super) fn read(action: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
+/// Parses the options; the keys of a filter of the action `gate`, and its number.
+pub(super) fn read(action: Word<'_>, words: &mut Words<'_>) -> Result<(Table, Option<u32>), Problem> {
+    let mut index = None;
     let (mut base, mut said_cycle, mut entries) = (Duration::ZERO, None, Vec::new());
     let mut cycle = Duration::ZERO;
     while let Some(word) = words.peek() {
@@ -28,8 +30,12 @@ pub(super) fn read(action: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
                 let value = words.expect(word, "a time")?;
                 said_cycle = Some((value, time(value)?));
             }
-            // The clock, and what concerns hardware or names the gate.
-            "clockid" | "cycle-time-ext" | "flags" | "priority" | "index" => {
+            "index" => {
+                words.take();
+                index = Some(shared::number(word, words)?);
+            }
+            // The clock, and what concerns hardware.
+            "clockid" | "cycle-time-ext" | "flags" | "priority" => {
                 words.take();
                 words.expect(word, "a value")?;
             }
@@ -58,7 +64,7 @@ pub(super) fn read(action: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
     if begin > 0 {
         keys.put("begin", text(Duration::from_nanos(begin)));
     }
-    Ok(keys)
+    Ok((keys, index))
 }
 
 /// One entry, and how long it lasts.

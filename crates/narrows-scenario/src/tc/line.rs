@@ -5,6 +5,7 @@ use std::ops::Range;
 use narrows_core::Duration;
 
 use super::command::Command;
+use super::shared::Shared;
 use super::{netfilter, programs};
 use crate::dialect::shell::{self, Joined, Piece};
 use crate::dialect::sleep::{self, SLEEP};
@@ -52,20 +53,25 @@ pub(super) enum Line {
 }
 
 /// Reads one command; `None` if it has no effect.
-pub(super) fn read(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Option<Line>, Problem> {
+pub(super) fn read(
+    text: &str,
+    piece: &Piece,
+    variables: &mut Variables,
+    shared: &mut Shared,
+) -> Result<Option<Line>, Problem> {
     let span = variables.assign(text, piece.span.clone())?;
     if matches!(piece.joined, Joined::OnFailure | Joined::Piped) {
         // Most of them are not tc commands, and their expansions do not matter.
         let words = variables.words(text, span.clone()).unwrap_or_default();
-        return of_words(&words, piece, span, None);
+        return of_words(&words, piece, span, None, shared);
     }
     let problem = match variables.words(text, span.clone()) {
-        Ok(words) => return of_words(&words, piece, span, None),
+        Ok(words) => return of_words(&words, piece, span, None, shared),
         Err(problem) => problem,
     };
     // What is not in the script may be the name of a device.
     match variables.with_names().words(text, span.clone()) {
-        Ok(words) => of_words(&words, piece, span, Some(&problem)).map_err(|_| problem),
+        Ok(words) => of_words(&words, piece, span, Some(&problem), shared).map_err(|_| problem),
         Err(_) => Err(problem),
     }
 }
@@ -87,13 +93,17 @@ fn of_words(
     piece: &Piece,
     span: Range<usize>,
     unknown: Option<&Problem>,
+    shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
     let mut words = as_words(expanded, span.end);
     skip_prompt(&mut words);
     let namespace = programs::entered(&mut words);
+    shared.enter(namespace.as_deref());
     let Some(first) = words.peek() else { return Ok(None) };
     let is_tc = is_tc(first);
-    let is_read = is_tc || is_firewall(first) || matches!(first.text, "qdisc" | "class" | "filter");
+    let is_read = is_tc
+        || is_firewall(first)
+        || matches!(first.text, "qdisc" | "class" | "filter" | "chain" | "actions");
     if let Some(problem) = unknown
         && (first.text.contains('$') || is_read && !are_devices(&words))
     {
@@ -103,8 +113,7 @@ fn of_words(
         Joined::After => {}
         // A batch has the words behind `tc`.
         Joined::Batch => {
-            let command = Command::read(&mut words, span)?;
-            return Ok(Some(Line::Tc(Box::new(command))));
+            return command(words, span, None, shared).map(Some);
         }
         // Commands that process output, or handle a failure, do not affect the network.
         Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
@@ -155,7 +164,7 @@ fn of_words(
         if let Some(batch) = batch(&words)? {
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
-    } else if !matches!(first.text, "qdisc" | "class" | "filter") {
+    } else if !matches!(first.text, "qdisc" | "class" | "filter" | "chain" | "actions") {
         if let Some((device, bytes)) = programs::mtu(&words)? {
             let words = format!(
                 "Not a command of tc. The link of {device}, if the script configures it, has this MTU: longer packets are fragmented or answered."
@@ -178,12 +187,25 @@ fn of_words(
                 .help("a shell in a sandbox runs any script, and says its commands of tc: narrows tc commands SCRIPT")),
         };
     }
-    let command = Command::read(&mut words, span)?;
-    let command = match namespace {
+    command(words, span, namespace, shared).map(Some)
+}
+
+/// A command of tc, in this network namespace.
+fn command(
+    mut words: Words<'_>,
+    span: Range<usize>,
+    namespace: Option<String>,
+    shared: &mut Shared,
+) -> Result<Line, Problem> {
+    if shared.begins(&mut words) {
+        let words = shared.command(&mut words)?;
+        return Ok(Line::Other(Passed { span, words }));
+    }
+    let command = Command::read(&mut words, span, shared)?;
+    Ok(Line::Tc(Box::new(match namespace {
         Some(namespace) => command.inside(&namespace),
         None => command,
-    };
-    Ok(Some(Line::Tc(Box::new(command))))
+    })))
 }
 
 /// The device that `ip link set dev X up` or `ifconfig X down` takes up or down, if it does nothing else.

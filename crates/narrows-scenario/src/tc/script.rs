@@ -9,6 +9,7 @@ use super::command::{Body, Command, Place};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::netfilter::Firewall;
+use super::shared::Shared;
 use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;
@@ -87,6 +88,7 @@ impl Script {
         let mut translated: Option<Range<usize>> = None;
         let mut mtus: BTreeMap<String, u32> = BTreeMap::new();
         let mut variables = Variables::default();
+        let mut shared = Shared::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
         let mut down: BTreeMap<String, Range<usize>> = BTreeMap::new();
@@ -96,7 +98,7 @@ impl Script {
                 .help("a link has `outage` for this, in a scenario: leave the line out, or take the device up before packets are sent")
         };
         let mut take = |piece: &Piece, variables: &mut Variables| {
-            match line::read(text, piece, variables) {
+            match line::read(text, piece, variables, &mut shared) {
                 Ok(Some(Line::Tc(command))) => {
                     let last = later.last().map_or(Duration::ZERO, |moment| moment.at);
                     if command.verb != Verb::Show && now > last {

@@ -81,7 +81,12 @@ fn gates() {
     let schedule = "action = \"gate\", schedule = [{ open = \"200ms\", most = \"8000000 bytes\" }, { closed = \"100ms\" }]";
     // 200 s and 70 ns are 666 cycles of 300 ms, and 200.00007 ms.
     assert!(all[0].contains(schedule) && all[0].contains("begin = \"200.00007ms\""), "{all:?}");
-    fails(&arriving("matchall action gate index 1"), "`gate` without a schedule", "gate", &["sched-entry"]);
+    fails(
+        &arriving("matchall action gate index 1"),
+        "there is no action `gate` with the index 1",
+        "index 1",
+        &["tc actions add action gate"],
+    );
     fails(
         &arriving("matchall action gate sched-entry open 5ms 3"),
         "a gate that gives packets a priority",

@@ -15,6 +15,7 @@ mod marks;
 mod network;
 mod on_link;
 mod scripts;
+mod shared;
 mod show;
 mod stab;
 mod taprio;
