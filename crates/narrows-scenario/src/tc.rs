@@ -27,6 +27,7 @@ mod counted;
 mod current;
 mod edit;
 mod ematch;
+mod etf;
 mod ets;
 mod explain;
 mod filter;

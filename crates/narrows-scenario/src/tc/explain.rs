@@ -8,7 +8,7 @@ use super::filter::{Filter, Which};
 use super::stab::Stab;
 use super::unit::{FRAME, rate_of};
 use super::verdict::Verdict;
-use super::{class, hfsc, qdisc};
+use super::{class, etf, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
 use crate::node::{Table, Value};
@@ -214,6 +214,7 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
                 .chain(explained.notes)
                 .collect()
         }
+        qdisc::Kind::Etf(_) => vec![etf::LAUNCHED.into()],
         qdisc::Kind::Ingress => Vec::new(),
     }
 }

@@ -4,6 +4,7 @@ use narrows_core::queue::Bound;
 
 use super::bands::Bands;
 use super::cbs::{self, Shaper};
+use super::etf::{self, Etf};
 use super::ets::{self, Ets};
 use super::gred::Gred;
 use super::managed::{DISCIPLINES, Managed};
@@ -43,6 +44,8 @@ pub(super) enum Kind {
     /// A single value of a link's or class's key.
     Managed(Managed),
     Netem(Box<netem::Qdisc>),
+    /// In a tree, what it is there stands for it.
+    Etf(Etf),
     Ingress,
 }
 
@@ -99,6 +102,7 @@ impl Kind {
                 netem::Kind::Netem(_) => "netem",
                 netem::Kind::Delay(_) => "delay",
             },
+            Self::Etf(_) => "etf",
             Self::Ingress => "ingress",
         }
     }
@@ -149,7 +153,6 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Replacements for the unsupported ones.
 const INSTEAD: &[(&str, &str)] = &[
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
-    ("etf", "netem's `slot`"),
     ("plug", "the key `outage` of a link"),
     ("noqueue", "nothing: a link has what no discipline has"),
 ];
@@ -169,6 +172,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "hfsc" => Kind::Hfsc(hfsc::qdisc(words)?),
         "prio" => prio(words)?,
         "ets" => Kind::Ets(ets::read(word, words)?),
+        "etf" => Kind::Etf(etf::read(word, words)?),
         "taprio" => Kind::Taprio(Box::new(taprio::read(word, words)?)),
         "hpd" => hpd(words)?,
         "drr" => Kind::Drr,

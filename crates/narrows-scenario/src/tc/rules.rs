@@ -149,6 +149,26 @@ impl Rules {
         rest
     }
 
+    /// Drops packets of classes that are longer than these numbers of bytes, for each class from 1 on.
+    pub(super) fn limit(&mut self, longest: &[u32]) {
+        let beyond = |class: Handle| {
+            let most = longest.get(usize::from(class.minor).checked_sub(1)?).filter(|most| **most > 0)?;
+            Some(Match { length: Some(most.saturating_add(1)..=u32::MAX), ..Match::default() })
+        };
+        let drop = |matches: Option<&Match>, class: Handle| {
+            let matches = joint(matches, Some(&beyond(class)?))?;
+            Some(Rule { matches, to: To::Drop })
+        };
+        let rest = self.default.and_then(|class| drop(None, class));
+        for rule in std::mem::take(&mut self.rules) {
+            if let To::Class(class) = rule.to {
+                self.rules.extend(drop(rule.matches.as_ref(), class));
+            }
+            self.rules.push(rule);
+        }
+        self.rules.extend(rest);
+    }
+
     /// Merges consecutive code points of one class into one rule.
     fn joined(mut self) -> Self {
         let only_dscps = |rule: &Rule| {

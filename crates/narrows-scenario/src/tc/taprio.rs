@@ -7,7 +7,7 @@ use super::bands::Bands;
 use super::unit::{missing, number, unknown};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
-use crate::problem::{Found, Problem};
+use crate::problem::Problem;
 
 /// The time-aware shaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub(super) struct Taprio {
     /// How long each entry lasts, and the traffic classes whose gates are open in it, one bit each.
     pub(super) entries: Vec<(Duration, u32)>,
     pub(super) cycle: Option<Duration>,
+    /// The most bytes of a packet in each traffic class, without its link header; 0 for any.
+    pub(super) longest: Vec<u32>,
+    /// Whether packets get times to leave instead of gates (`flags 0x1`), for which `etf` holds them.
+    pub(super) gives_times: bool,
+    /// Whether all traffic classes then have one transmit queue.
+    pub(super) has_one_queue: bool,
     /// Assumptions made.
     pub(super) notes: Vec<String>,
 }
@@ -40,7 +46,9 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Taprio, Prob
         "clockid",
         "flags",
         "txtime-delay",
+        "max-sdu",
     ];
+    let (mut longest, mut gives_times, mut launch) = (Vec::new(), false, 0);
     let (mut classes, mut map, mut queues) = (None, Vec::new(), Vec::new());
     let (mut entries, mut cycle, mut notes) = (Vec::new(), None, Vec::new());
     while let Some(word) = words.take() {
@@ -85,22 +93,35 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Taprio, Prob
                 }
             }
             "clockid" => drop(words.expect(word, "a clock")?),
-            "cycle-time-extension" | "txtime-delay" => {
+            "cycle-time-extension" => {
                 number(word, words, 0, i64::MAX - 1)?;
             }
+            "txtime-delay" => launch = number(word, words, 0, i64::MAX - 1)?,
             "flags" => {
                 let flags = words.expect(word, "a number")?;
-                if !matches!(flags.text, "0" | "0x0") {
-                    notes.push(format!(
+                let bits = match flags.text.strip_prefix("0x") {
+                    Some(digits) => u32::from_str_radix(digits, 16).ok(),
+                    None => flags.text.parse().ok(),
+                };
+                match bits {
+                    Some(0) => {}
+                    Some(1) => gives_times = true,
+                    Some(2) => notes.push(format!(
                         "`flags {}` say how the device does it: the link sends at the same times.",
                         flags.text
-                    ));
+                    )),
+                    _ => return Err(flags.expected("0, 1 or 2")),
                 }
             }
-            "max-sdu" | "fp" => {
+            "max-sdu" => {
+                while let Some(most) = words.take_number(false) {
+                    longest.push(units::integer(most, "a number of bytes", 0, u32::MAX.into())? as u32);
+                }
+            }
+            "fp" => {
                 return Err(word
-                    .problem(format!("{} of `taprio`", Found(word.text)))
-                    .help("give the link an `mtu`; frames are not interrupted here"));
+                    .problem("`fp` of `taprio`: frames are not interrupted here")
+                    .help("leave it out"));
             }
             _ => return Err(unknown(word, "taprio", KNOWN)),
         }
@@ -119,6 +140,26 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Taprio, Prob
             .problem(format!("`map` has {} numbers", map.len()))
             .help("16 are allowed, one for each priority from 0 to 15"));
     }
+    if gives_times {
+        if let Some((_, gates)) = entries.iter().find(|(_, gates)| gates.count_ones() > 1) {
+            return Err(name
+                .problem(format!(
+                    "`flags 0x1` of `taprio`, and the gates {gates:x} open together: their packets leave as they come, not by priority"
+                ))
+                .help("open one gate in each entry, or leave `flags` out"));
+        }
+        notes.push("`flags 0x1`: packets get the times at which their gates let them leave, and `etf` holds them until then: here the gates do.".into());
+        if launch > 0 {
+            notes.push(format!(
+                "In the kernel each packet leaves {} after it came, or later (`txtime-delay`): add that to the `delay` of the link.",
+                Duration::from_nanos(launch as u64)
+            ));
+        }
+    }
+    let has_one_queue = gives_times && queues.len() > 1 && queues.iter().all(|queue| queue.text == "1@0");
+    if has_one_queue {
+        queues.clear();
+    }
     // A class in it is named after its first transmit queue.
     for (class, queue) in queues.iter().enumerate() {
         let first = queue.text.split_once('@').map(|(_, first)| first);
@@ -131,5 +172,5 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Taprio, Prob
     let mut bands = Bands { bands: classes as u8, map: [0; 16] }; // at most 16
     bands.map.iter_mut().zip(map).for_each(|(band, (class, _))| *band = class as u8);
     let cycle = cycle.map(|cycle| Duration::from_nanos(cycle as u64));
-    Ok(Taprio { bands, entries, cycle, notes })
+    Ok(Taprio { bands, entries, cycle, longest, gives_times, has_one_queue, notes })
 }

@@ -9,6 +9,7 @@ use narrows_core::{Bytes, Duration};
 
 use self::matching::{by_classes, filters};
 use super::cbs::Shaper;
+use super::etf::LAUNCHED;
 use super::filters::Filters;
 use super::managed::Managed;
 use super::qdisc::USUAL_LIMIT;
@@ -223,7 +224,8 @@ impl Tree {
                 }
                 Ok(())
             }
-            qdisc::Kind::Ingress => Ok(()),
+            // What stands for it is in the tree.
+            qdisc::Kind::Etf(_) | qdisc::Kind::Ingress => Ok(()),
         }
     }
 
@@ -377,6 +379,30 @@ impl Tree {
         taprio.cycle.into_iter().for_each(|cycle| table.put("cycle", text(cycle)));
     }
 
+    /// Where packets get times at which they may leave, something must hold them until then.
+    fn check_launched(&self, taprio: &Taprio, qdisc: &Qdisc) -> Result<(), Problem> {
+        if !taprio.gives_times {
+            return Ok(());
+        }
+        let classes = if taprio.has_one_queue { 1 } else { u16::from(taprio.bands.bands) };
+        for minor in 1..=classes {
+            let class = Handle { minor, ..qdisc.handle };
+            let holds = self.child(class).is_some_and(|child| match &child.kind {
+                qdisc::Kind::Managed(managed) => managed.remarks.iter().any(|remark| remark == LAUNCHED),
+                _ => false,
+            });
+            if !holds {
+                return Err(Problem::new(format!(
+                    "`taprio` with `flags 0x1` and without `etf` in {class}: packets get times to leave, and nothing holds them until then"
+                ))
+                .at(&qdisc.span)
+                .help(format!("as in: tc qdisc replace dev X parent {class} etf skip_sock_check offload delta 200000 clockid CLOCK_TAI"))
+                .help("or leave `flags` out"));
+            }
+        }
+        Ok(())
+    }
+
     /// Classes, and the rules that send packets to them.
     fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         if let qdisc::Kind::Hpd(hpd) = &qdisc.kind {
@@ -394,6 +420,10 @@ impl Tree {
             }
         }
         let mut rules = Rules::of(self, qdisc)?;
+        if let qdisc::Kind::Taprio(taprio) = &qdisc.kind {
+            self.check_launched(taprio, qdisc)?;
+            rules.limit(&taprio.longest);
+        }
         // With the names of the leaf classes.
         let mut classes: Vec<Table> = Vec::new();
         let mut names: Vec<String> = Vec::new();

@@ -133,6 +133,10 @@ impl Tree {
     pub(super) fn apply(&mut self, command: &Command) -> Result<Option<String>, Problem> {
         let at = |problem: Problem| problem.put_at(&command.span);
         match &command.body {
+            Body::Qdisc(Some(qdisc::Kind::Etf(etf))) if command.verb != Verb::Delete => {
+                let queue = self.launched(etf, command)?;
+                self.apply_qdisc(command, Some(&queue)).map_err(at)
+            }
             Body::Qdisc(kind) => self.apply_qdisc(command, kind.as_ref()).map_err(at),
             Body::Class { id, kind } => self.apply_class(command, *id, kind.as_ref()).map_err(at),
             Body::Filter { .. } if command.is_chain && command.verb != Verb::Delete => {
