@@ -4,6 +4,8 @@
 //! each, its control says how it goes on: `pipe` with the next action, `continue` with the next filter, all others end
 //! here. The word `action` between actions is optional.
 
+use narrows_core::Bytes;
+
 use super::edit::{self, Edit, Sums};
 use super::shared::{self, CONTROL, Shared};
 use super::verdict::{Control, Verdict};
@@ -70,6 +72,14 @@ pub(super) struct Outcome {
     pub(super) only: Option<Box<Match>>,
     /// The keys of a gate.
     pub(super) gate: Option<Table>,
+    /// The longest packets; the others are dropped.
+    pub(super) longest: Option<Bytes>,
+}
+
+impl Outcome {
+    fn polices(&self) -> bool {
+        self.police.is_some() || self.longest.is_some()
+    }
 }
 
 /// Whether a word behind an action that changes packets is none of its options.
@@ -468,6 +478,7 @@ impl Actions {
             set: None,
             only: None,
             gate: None,
+            longest: None,
         };
         let after = |control: &Control| match control {
             Control::Pipe => self.from(at + 1, jumps, place),
@@ -484,7 +495,7 @@ impl Actions {
             [Step::Nothing(control) | Step::Checksum(_, control), ..] => after(control),
             [Step::Gate(keys, control), ..] => {
                 let after = after(control)?;
-                if after.police.is_some() || after.gate.is_some() || after.redirect.is_some() {
+                if after.polices() || after.gate.is_some() || after.redirect.is_some() {
                     return Err(place
                         .problem("a gate, and more that decides about its packets")
                         .help("use two filters: the first with `continue` behind the gate"));
@@ -500,7 +511,7 @@ impl Actions {
                 if edit.needs_checksum && (*control != Control::Pipe || !rest.iter().any(sums_header)) {
                     return Ok(plain(Verdict::Drop));
                 }
-                if after.police.is_some() || after.gate.is_some() {
+                if after.polices() || after.gate.is_some() {
                     return Err(place
                         .problem("an edit of packets that are then policed or gated")
                         .help("use two filters: the first with `continue` behind the edit"));
@@ -526,10 +537,21 @@ impl Actions {
                         .problem("a policer, and an edit or a gate behind it")
                         .help("use two filters: the first with conform-exceed drop/continue"));
                 }
-                if conforming.police.is_some() || exceeding.police.is_some() {
+                if conforming.polices() || exceeding.polices() {
                     return Err(place
                         .problem("two policers of one filter")
                         .help("use two filters: the first with conform-exceed drop/continue"));
+                }
+                if let Some(longest) = police.longest {
+                    let drops = exceeding.verdict == Verdict::Drop && conforming.verdict != Verdict::Drop;
+                    if !drops || exceeding.redirect.is_some() || conforming.redirect.is_some() {
+                        return Err(place
+                            .problem(
+                                "a policer by length alone (`mtu`) that does more than drop longer packets",
+                            )
+                            .help("as in: police mtu 1500 drop, or mtu 1500 conform-exceed drop/continue"));
+                    }
+                    return Ok(Outcome { longest: Some(longest), ..conforming });
                 }
                 // It decides nothing then; one that passes all packets counts them.
                 if conforming == exceeding && conforming.verdict != Verdict::Class {

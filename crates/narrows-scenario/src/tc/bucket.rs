@@ -148,6 +148,8 @@ const SHORT_POLICE: [&str; 14] = [
 /// A policer, and how it goes on after it.
 #[derive(Clone, Debug)]
 pub(super) struct Police {
+    /// The longest packets that conform, whatever their rate: `police mtu 1500 drop`.
+    pub(super) longest: Option<Bytes>,
     pub(super) keys: Table,
     /// For packets below the rate.
     pub(super) conform: Control,
@@ -263,6 +265,10 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<(Police, O
     let (exceed, conform) = said.split_once('/').unwrap_or((&said, "ok"));
     let known = |word| Control::read(word).unwrap_or(Control::Ends(Verdict::Drop)); // as they were read
     let (exceed, conform) = (known(exceed), known(conform));
+    let of_rates = ["rate", "burst", "peakrate"].iter().any(|key| keys.get(key).is_some());
+    if let Some(longest) = size_of(&keys, "mtu").filter(|_| !of_rates) {
+        return Ok((Police { longest: Some(longest), keys: Table::default(), conform, exceed }, index));
+    }
     let burst = required(name, &keys, "police rate 1mbit burst 10k drop")?;
     // A peak rate needs an `mtu`. Without one, tc prints an `mtu` of 2047 bytes that nobody set.
     if keys.get("peakrate").is_none() {
@@ -284,7 +290,7 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<(Police, O
     let overhead = overhead(&keys, "ip");
     [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
     keys.put("overhead", overhead);
-    Ok((Police { keys, conform, exceed }, index))
+    Ok((Police { longest: None, keys, conform, exceed }, index))
 }
 
 /// The keys of a policer of packets: each of them counts as the longest that there is.

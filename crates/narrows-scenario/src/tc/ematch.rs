@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use narrows_core::Bytes;
 use narrows_core::classify::Families;
 
 use super::bands::Bands;
@@ -74,6 +75,20 @@ pub(super) enum Lengths {
 }
 
 impl Lengths {
+    /// Packets that are longer there.
+    pub(super) fn longer(self, than: Bytes) -> Box<Match> {
+        let most = u32::try_from(than.get()).unwrap_or(u32::MAX).saturating_sub(self.header());
+        Box::new(Match { length: Some(most.saturating_add(1)..=u32::MAX), ..Match::default() })
+    }
+
+    /// What is counted.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Packets => "as IP packets",
+            Self::Frames => "as frames of Ethernet",
+        }
+    }
+
     const fn header(self) -> u32 {
         if matches!(self, Self::Frames) { 14 } else { 0 }
     }

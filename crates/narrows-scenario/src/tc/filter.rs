@@ -90,6 +90,8 @@ pub(super) struct Filter {
     pub(super) only: Option<Box<Match>>,
     /// The keys of a gate.
     pub(super) gate: Option<crate::node::Table>,
+    /// Its packets that are too long, which are dropped before anything else.
+    pub(super) too_long: Option<Box<Match>>,
     /// The devices that copies of its packets leave by.
     pub(super) copies: Vec<String>,
     /// The priority that it gives to packets, at which disciplines look.
@@ -403,8 +405,14 @@ pub(super) fn read(
             .problem("the filter names no class")
             .help("end it with a class, as in: flowid 1:10"));
     }
-    let Outcome { mut verdict, police, redirect, exceeding, edits, set, only, gate } =
+    let Outcome { mut verdict, police, redirect, exceeding, edits, set, only, gate, longest } =
         actions.outcome(kind)?;
+    let too_long = longest.map(|longest| hook.longer(longest));
+    notices.extend(
+        longest.map(|longest| {
+            format!("Of these, packets of more than {longest} are dropped ({}).", hook.words())
+        }),
+    );
     if only.is_some() && (actions.mark.is_some() || actions.priority.is_some()) {
         return Err(kind
             .problem("`nat`, and a mark or a priority in one filter")
@@ -433,6 +441,7 @@ pub(super) fn read(
         set,
         only,
         gate,
+        too_long,
         copies: actions.copies,
         notices,
     })

@@ -167,7 +167,10 @@ impl<'a> Chains<'_, 'a> {
                 }
                 Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
                     let ends = |placed: &Placed| {
-                        placed.filter.verdict != Verdict::Next || placed.filter.police.is_some()
+                        let filter = &placed.filter;
+                        filter.verdict != Verdict::Next
+                            || filter.police.is_some()
+                            || filter.too_long.is_some()
                     };
                     let here = ways.of((&**table, *placed), ends);
                     for (condition, placed) in here.map_err(|(problem, at)| problem.put_at(&at.span))? {
@@ -192,6 +195,9 @@ impl<'a> Chains<'_, 'a> {
     ) -> Result<(), Problem> {
         let Some(matches) = matches else { return Ok(()) };
         let filter = &placed.filter;
+        if let Some(matches) = joint_if(matches.as_ref(), filter.too_long.as_deref()) {
+            found.push(Stage { matches, placed, verdict: Verdict::Drop, acts: true });
+        }
         let wrong = |title: String| Err(Problem::new(title).put_at(&placed.span));
         if found.len() == MOST {
             return wrong(format!("filters that come to more than {MOST} conditions"));
@@ -353,6 +359,11 @@ fn marks(stages: &[Stage<'_>]) -> Result<Vec<Marked>, Problem> {
         }
     }
     Ok(list.into_iter().map(|(matches, mark)| Marked { matches, value: mark.unwrap_or(0) }).collect())
+}
+
+/// Those of these packets that are too long, if there are any.
+fn joint_if(matches: Option<&Match>, too_long: Option<&Match>) -> Option<Option<Match>> {
+    joint(matches, Some(too_long?))
 }
 
 /// Whether each packet that no filter drops is redirected to a device, by one filter or another.

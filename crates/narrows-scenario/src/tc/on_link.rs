@@ -210,6 +210,7 @@ impl<'a> Link<'a> {
                         came_by: None,
                         marks: None,
                         only: None,
+                        too_long: None,
                         runs: Default::default(),
                         edits: false,
                         set: None,

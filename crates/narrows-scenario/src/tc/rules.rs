@@ -246,7 +246,9 @@ impl<'a> Collected<'a> {
                     }
                 }
                 Which::Tables(table) if table.is_at_root() && table.makes.is_none() => {
-                    let ends = |placed: &Placed| placed.filter.verdict != Verdict::Next;
+                    let ends = |placed: &Placed| {
+                        placed.filter.verdict != Verdict::Next || placed.filter.too_long.is_some()
+                    };
                     let found = ways.of((&**table, *placed), ends);
                     let found = found.map_err(|(problem, at)| problem.put_at(&at.span))?;
                     for (condition, end) in found.into_iter().rev() {
@@ -272,6 +274,25 @@ impl<'a> Collected<'a> {
 
     /// Adds the rules of a filter that matches these packets, if it can match any.
     fn decided(
+        &mut self,
+        placed: &Placed,
+        matches: Option<Option<Match>>,
+        depth: usize,
+        turned: &mut Turned,
+    ) -> Result<(), Problem> {
+        let too_long = match (&matches, &placed.filter.too_long) {
+            (Some(matches), Some(too_long)) => joint(matches.as_ref(), Some(too_long)),
+            _ => None,
+        };
+        self.passed(placed, matches, depth, turned)?;
+        match too_long {
+            Some(matches) => self.push((placed.parent, &placed.span), Rule { matches, to: To::Drop }, turned),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, of packets that it does not drop by their length.
+    fn passed(
         &mut self,
         placed: &Placed,
         matches: Option<Option<Match>>,

@@ -1,5 +1,6 @@
 //! Filters: which packets they match, in which order, and what they do with them.
 
+use super::hooks::said;
 use super::{fails, keys};
 
 /// The scheduler of a script with three bands, of which packets go to the last unless a filter says another.
@@ -655,6 +656,55 @@ fn tags_and_fragments_choose_classes() {
 }
 
 /// Each packet costs the same.
+/// Longer packets exceed such a policer, whatever their rate.
+#[test]
+fn policers_may_look_at_the_length_alone() {
+    let hook = "tc qdisc add dev eth0 clsact\n";
+    let at = |place: &str, police: &str| {
+        format!("{hook}tc filter add dev eth0 {place} protocol ip prio 1 flower ip_proto udp {police}\n")
+    };
+    let udp = |length: &str| {
+        format!("{{ match = {{ protocol = \"udp\", {length}family = \"ipv4\" }}, action = \"drop\" }}")
+    };
+    let longer = at("ingress", "action police mtu 1000 drop");
+    assert_eq!(keys(&longer), [format!("link.down.ingress=[{}]", udp("length = \"1001 bytes..\", "))]);
+    assert!(said(&longer).contains("more than 1000 bytes are dropped (as IP packets)"), "{}", said(&longer));
+    // With the header of Ethernet where they leave; others go on.
+    let leaving = at("egress", "action police mtu 1014 conform-exceed drop/continue")
+        + "tc filter add dev eth0 egress protocol ip prio 2 matchall action drop\n";
+    assert_eq!(
+        keys(&leaving),
+        [format!(
+            "link.up.ingress=[{}, {{ match = {{ family = \"ipv4\" }}, action = \"drop\" }}]",
+            udp("length = \"1001 bytes..\", ")
+        )]
+    );
+    // At a discipline, before the class.
+    let class = scheduler(
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 flower ip_proto udp action police mtu 1014 drop flowid 1:1",
+    );
+    assert!(
+        class.contains("{ match = { protocol = \"udp\", length = \"1001 bytes..\", family = \"ipv4\" }, class = \"drop\" }, { match = { protocol = \"udp\", family = \"ipv4\" }, class = \"1:1\" }"),
+        "{class}"
+    );
+    for police in
+        ["mtu 1000 pass", "mtu 1000 conform-exceed continue/ok", "mtu 1000 conform-exceed drop/drop"]
+    {
+        fails(
+            &at("ingress", &format!("action police {police}")),
+            "a policer by length alone (`mtu`) that does more than drop longer packets",
+            "flower",
+            &["police mtu 1500 drop"],
+        );
+    }
+    fails(
+        &at("ingress", "action police mtu 1000 conform-exceed drop/pipe action police rate 1mbit burst 10k"),
+        "two policers of one filter",
+        "flower",
+        &["two filters"],
+    );
+}
+
 #[test]
 fn policers_may_count_packets() {
     let text = "tc qdisc add dev eth0 clsact\ntc filter add dev eth0 ingress protocol all matchall action police pkts_rate 1000 pkts_burst 400 conform-exceed drop/ok\n";
