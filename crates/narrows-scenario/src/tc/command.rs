@@ -401,6 +401,9 @@ impl Command {
                 }
             }
             Body::Filter { head, filter } => {
+                if words.peek().is_some_and(|word| word.text == "basic") {
+                    head.handle = head.handle.take().and_then(Name::of_basic);
+                }
                 if self.verb == Verb::Delete {
                     while words.take().is_some() {}
                     return Ok(());

@@ -48,6 +48,18 @@ impl Name {
         Word::new(&self.text, &self.span)
     }
 
+    /// The handle of a filter `basic`, as tc reads it: the number that the text begins with; `None` if that is zero.
+    pub(super) fn of_basic(self) -> Option<Self> {
+        let (digits, radix) = match self.text.strip_prefix("0x") {
+            Some(digits) => (digits, 16),
+            None if self.text.starts_with('0') => (&self.text[1..], 8),
+            None => (&self.text[..], 10),
+        };
+        let end = digits.find(|digit: char| !digit.is_digit(radix)).unwrap_or(digits.len());
+        let number = u32::from_str_radix(&digits[..end], radix).unwrap_or(0);
+        (number > 0).then(|| Self { text: number.to_string(), ..self })
+    }
+
     /// The number in it: of a `u32`, the table, bucket and number there.
     pub(super) fn number(&self) -> Result<u32, Problem> {
         let word = self.word();

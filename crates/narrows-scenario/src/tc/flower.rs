@@ -140,6 +140,9 @@ impl Keys {
     /// Adds what was held, now that all keys are known. Returns what to say about keys without effect; `None` if no packet
     /// matches.
     pub(super) fn finish(&mut self, all: &mut Match) -> Option<Vec<String>> {
+        if self.seen.is_empty() {
+            return None;
+        }
         let mut notices = Vec::new();
         for (key, new) in std::mem::take(&mut self.held) {
             let (is_seen, needed) = match key {
@@ -179,16 +182,14 @@ impl Keys {
             }
             "vlan_ethtype" => {
                 self.needs_tag(word)?;
-                self.seen = protocol::read(words.expect(word, "a type")?)?;
-                Match { families: protocol::written(self.seen), ..Match::default() }
+                self.sees(word, words)?
             }
             // As tc prints it, beside the protocol.
             "eth_type" => {
                 if !self.tagged {
                     self.needs_ip(word)?;
                 }
-                self.seen = protocol::read(words.expect(word, "a type")?)?;
-                Match { families: protocol::written(self.seen), ..Match::default() }
+                self.sees(word, words)?
             }
             "ip_proto" => {
                 self.needs_ip(word)?;
@@ -221,6 +222,13 @@ impl Keys {
         *all = both(all, &new)
             .ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
         Ok(true)
+    }
+
+    /// The packets of a type.
+    fn sees(&mut self, word: Word<'_>, words: &mut Words<'_>) -> Result<Match, Problem> {
+        self.seen = protocol::read(words.expect(word, "a type")?)?;
+        let families = if self.seen.is_empty() { Vec::new() } else { protocol::written(self.seen) };
+        Ok(Match { families, ..Match::default() })
     }
 
     fn needs_tag(&self, word: Word<'_>) -> Result<(), Problem> {

@@ -271,6 +271,39 @@ fn filters_that_match_nothing_are_explained() {
     }
 }
 
+/// tc knows protocols by names and by any number of an Ethernet type.
+#[test]
+fn protocols_that_no_host_sends_match_nothing() {
+    for protocol in ["0x88f7", "lldp", "LLDP", "ethercat", "0x22f0", "35063", "profinet"] {
+        let text = format!(
+            "{INGRESS}tc filter add dev eth0 ingress protocol {protocol} prio 1 matchall action drop\n"
+        );
+        assert!(keys(&text).is_empty(), "{protocol}");
+        assert!(said(&text).contains("hosts here send no packets of this protocol"), "{}", said(&text));
+    }
+    for (protocol, family) in [("IP", "ipv4"), ("2048", "ipv4"), ("0x86DD", "ipv6")] {
+        let all = ingress(&format!("protocol {protocol} prio 1 matchall action drop"));
+        assert!(all[0].contains(family), "{all:?}");
+    }
+    let within = "protocol 802.1Q prio 1 flower vlan_id 5 vlan_ethtype 0x88f7 action drop";
+    assert!(ingress(within).is_empty());
+    // The number that such a handle begins with.
+    let basic = |handle: &str| {
+        format!(
+            "protocol ip prio 1 handle {handle} basic match 'cmp(u8 at 9 layer network eq 6)' action drop"
+        )
+    };
+    for handle in ["ffff:1", "10:1", "0x77", "010"] {
+        assert_eq!(ingress(&basic(handle)), ingress(&basic("5")), "{handle}");
+    }
+    let text = format!("{INGRESS}tc filter add dev eth0 ingress {}\n", basic("7:9"));
+    let deleted = |handle: &str| {
+        keys(&format!("{text}tc filter del dev eth0 ingress protocol ip prio 1 handle {handle} basic\n"))
+            .is_empty()
+    };
+    assert!(deleted("7") && deleted("7:1") && deleted("ffff:1") && !deleted("8"));
+}
+
 #[test]
 fn extended_matches_and_masks_with_gaps() {
     let prio = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\ntc filter add dev eth0 parent 1: protocol ip";
