@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::{Change, LinkConfig, LinkView, Question};
 use crate::network::{
-    BuildError, Crossing, Network, NetworkConfig, Parts, PortCounters, Regions, RouterCounters, RulesChange,
-    RulesCounters, SwitchCounters, Verdict,
+    BuildError, Crossing, Decided, Network, NetworkConfig, Parts, PortCounters, Regions, RouterCounters,
+    RulesChange, RulesCounters, SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId, Quoted, TcpOptions};
-use crate::pool::{HeaderEdit, Passed, Pool};
+use crate::pool::{HeaderEdit, PacketState, Passed, Pool, Rest};
 use crate::rules::{Answer, PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
@@ -102,6 +102,40 @@ pub enum Body<'a, B> {
     Last(B),
     /// A copy of the packet is still inside the network.
     Shared(&'a B),
+}
+
+impl<'a, B> Event<'a, B> {
+    /// The event of a plain packet: see `Removed::is_plain`.
+    #[inline(always)]
+    fn plain(decided: &Decided, state: &PacketState, body: Body<'a, B>) -> Self {
+        Self {
+            at: decided.at,
+            arrival: state.arrival,
+            queued: state.queued,
+            id: state.id,
+            verdict: decided.verdict(),
+            length: state.length,
+            key: state.key,
+            copy: state.copy,
+            hops: 0,
+            link_header: state.link_header,
+            answer: None,
+            header_edit: None,
+            fragment: None,
+            flips: Vec::new(),
+            passed: &[],
+            body,
+        }
+    }
+
+    /// The event of any other packet.
+    #[inline(never)]
+    fn full(decided: &Decided, pool: &'a mut Pool, body: Body<'a, B>) -> Option<Self> {
+        let (state, rest) = pool.rest_of(decided.packet);
+        let Rest { fragment, flips, hops, header_edit, passed } = rest;
+        let answer = decided.answer();
+        Some(Self { answer, hops, header_edit, fragment, flips, passed, ..Self::plain(decided, state, body) })
+    }
 }
 
 impl<B> Body<'_, B> {
@@ -240,11 +274,7 @@ impl<B> Engine<B> {
     /// event.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Event<'_, B>> {
-        if self.network.decide_next(now) { self.report() } else { None }
-    }
-
-    fn report(&mut self) -> Option<Event<'_, B>> {
-        let decided = self.network.take_decided()?;
+        let decided = self.network.decide_next(now)?;
         let removed = self.network.pool.remove(decided.packet);
         let kept = &mut self.bodies[removed.body_slot];
         let in_use = "a slot in use has a body until its last use";
@@ -252,25 +282,11 @@ impl<B> Engine<B> {
             true => Body::Last(kept.take().expect(in_use)),
             false => Body::Shared(kept.as_ref().expect(in_use)),
         };
-        let state = removed.state;
-        Some(Event {
-            at: decided.at,
-            verdict: decided.verdict(),
-            answer: decided.answer(),
-            id: state.id,
-            copy: state.copy,
-            hops: removed.hops,
-            arrival: state.arrival,
-            queued: state.queued,
-            length: state.length,
-            link_header: state.link_header,
-            header_edit: removed.header_edit,
-            key: state.key,
-            fragment: state.fragment(),
-            flips: removed.flips,
-            passed: removed.passed,
-            body,
-        })
+        // On two paths: where they met, the many constants of a plain packet's event would go through the stack.
+        match removed.is_plain {
+            true => Some(Event::plain(&decided, removed.state, body)),
+            false => Event::full(&decided, &mut self.network.pool, body),
+        }
     }
 
     /// The engine's current time: the latest time of an input, of an event, or of a poll that returned

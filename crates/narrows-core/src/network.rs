@@ -17,6 +17,7 @@ pub use config::{
     BuildError, NetworkConfig, PipeConfig, PortConfig, Route, RouterConfig, RulesChange, RulesConfig, Spread,
     SwitchConfig, SwitchPort, Verdict, VlanSet,
 };
+pub(crate) use decided::Decided;
 pub use divided::{Crossing, Regions};
 pub use parts::Parts;
 pub use router::RouterCounters;
@@ -40,7 +41,6 @@ use crate::random::Seed;
 use crate::rules::{Lpm, PreparedRules, RuleChange};
 use crate::time::Time;
 use classified::{Classified, Pipe};
-use decided::Decided;
 use divided::Divided;
 use names::Named;
 use router::{Known, Router};
@@ -201,42 +201,49 @@ impl Network {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
-            self.step(at, element);
+            let delivered = self.step(at, element);
+            self.decided.extend(delivered);
         }
     }
 
-    /// Handles events up to and including `now` until there is a verdict to poll. Returns whether there is
-    /// one.
+    /// Handles events up to and including `now` until there is a verdict, and returns that. Its packet stays in the
+    /// pool until it is removed.
     #[inline]
-    pub(crate) fn decide_next(&mut self, now: Time) -> bool {
-        if !self.decided.is_empty() {
-            return true;
+    pub(crate) fn decide_next(&mut self, now: Time) -> Option<Decided> {
+        if let Some(decided) = self.decided.pop_front() {
+            return Some(decided);
         }
         if self.agenda.first().is_some_and(|(at, _)| at <= now) {
             return self.decide_by_steps(now);
         }
         self.now = self.now.max(now);
-        false
+        None
     }
 
     /// As [`Network::decide_next`], once an event is due: often several steps come before a verdict.
     #[inline(never)]
-    fn decide_by_steps(&mut self, now: Time) -> bool {
+    fn decide_by_steps(&mut self, now: Time) -> Option<Decided> {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
-            self.step(at, element);
+            let delivered = self.step(at, element);
+            // What was dropped in this step comes first.
             if !self.decided.is_empty() {
-                return true;
+                self.decided.extend(delivered);
+                return self.decided.pop_front();
+            }
+            if delivered.is_some() {
+                return delivered;
             }
         }
         self.now = self.now.max(now);
-        false
+        None
     }
 
-    /// Handles one event of an element.
+    /// Handles one event of an element. Returns the verdict on a packet that left for a port: it is the last of the
+    /// step, and most often polled at once, so it need not go through `decided`.
     #[inline(always)]
-    fn step(&mut self, at: Time, element: u32) {
+    fn step(&mut self, at: Time, element: u32) -> Option<Decided> {
         self.now = at;
         if self.has_new_ways {
             self.settle_ways();
@@ -251,13 +258,17 @@ impl Network {
         }
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
-        if let Some((packet, lane)) = left {
-            debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
-            if self.pool.keeps_passed() {
-                self.pool.pass(packet, at);
-            }
-            self.forward(packet, self.exits[element as usize][usize::from(lane)]);
+        let (packet, lane) = left?;
+        debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
+        if self.pool.keeps_passed() {
+            self.pool.pass(packet, at);
         }
+        let exit = self.exits[element as usize][usize::from(lane)];
+        if let Hop::Port(port) = exit {
+            return Some(self.deliver(packet, port));
+        }
+        self.forward(packet, exit);
+        None
     }
 
     fn element(&self, link: LinkId) -> usize {
@@ -385,8 +396,8 @@ impl Network {
         };
         match past_rules.unwrap_or(hop) {
             Hop::Port(port) => {
-                let length = self.decide(packet, Verdict::Delivered(port));
-                self.ports[usize::from(port.index())].counters.delivered.add(length);
+                let delivered = self.deliver(packet, port);
+                self.decided.push_back(delivered);
             }
             Hop::Link { link, lane } => self.visit(packet, link, lane),
             hop => self.forward_by(packet, hop),
@@ -601,17 +612,19 @@ impl Network {
         }
     }
 
+    /// The verdict on a packet that has come to a port.
+    #[inline(always)]
+    fn deliver(&mut self, packet: PacketRef, port: PortId) -> Decided {
+        let length = self.pool.leave(packet);
+        self.ports[usize::from(port.index())].counters.delivered.add(length);
+        Decided::new(self.now, packet, Verdict::Delivered(port))
+    }
+
     /// Gives a packet its verdict. Returns its length.
     #[inline(always)]
     fn decide(&mut self, packet: PacketRef, verdict: Verdict) -> u32 {
         self.decided.push_back(Decided::new(self.now, packet, verdict));
         self.pool.leave(packet)
-    }
-
-    /// Takes the oldest verdict. Its packet stays in the pool until it is removed.
-    #[inline]
-    pub(crate) fn take_decided(&mut self) -> Option<Decided> {
-        self.decided.pop_front()
     }
 
     /// Packets without a verdict.

@@ -140,11 +140,18 @@ impl PacketState {
 /// The result of [`Pool::remove`].
 pub(crate) struct Removed<'a> {
     pub(crate) state: &'a PacketState,
-    pub(crate) flips: Vec<u32>,
     /// The slot that keeps the body.
     pub(crate) body_slot: usize,
     /// Whether no other packet uses the body any more.
     pub(crate) last: bool,
+    /// Whether there is nothing else to know about it: see [`Pool::rest_of`].
+    pub(crate) is_plain: bool,
+}
+
+/// What a packet that is removed has only in some networks.
+pub(crate) struct Rest<'a> {
+    pub(crate) fragment: Option<Fragment>,
+    pub(crate) flips: Vec<u32>,
     /// Routers passed.
     pub(crate) hops: u8,
     /// How its link header differs from that in its body.
@@ -274,10 +281,12 @@ impl Pool {
     }
 
     fn take_flips(&mut self) -> u32 {
-        self.free_flips.pop().unwrap_or_else(|| {
-            self.flips.push(Vec::new());
-            (self.flips.len() - 1) as u32
-        })
+        if let Some(at) = self.free_flips.pop() {
+            self.flips[at as usize].clear();
+            return at;
+        }
+        self.flips.push(Vec::new());
+        (self.flips.len() - 1) as u32
     }
 
     #[inline]
@@ -424,19 +433,28 @@ impl Pool {
         });
         let state = &mut self.chunks[at / CHUNK][at % CHUNK];
         let last = elsewhere.unwrap_or_else(|| state.give_up(packet.0, &mut self.free));
-        let flips = match core::mem::replace(&mut state.flips, NONE) {
-            NONE => Vec::new(),
-            at => {
-                self.free_flips.push(at);
-                core::mem::take(&mut self.flips[at as usize])
-            }
-        };
-        let (mut hops, mut header_edit, mut passed) = (0, None, &[][..]);
-        if let Some(all) = &self.carried {
-            let carried = &all[at];
-            (hops, header_edit, passed) = (carried.hops(), carried.header_edit(state), carried.passed());
+        let has_flips = state.flips != NONE;
+        if has_flips {
+            self.free_flips.push(state.flips);
         }
-        Removed { state, flips, body_slot: origin as usize, last, hops, header_edit, passed }
+        let is_plain = !has_flips && state.fragment == 0 && self.carried.is_none();
+        Removed { state, body_slot: origin as usize, last, is_plain }
+    }
+
+    /// The rest about a packet that has just been removed: only in some networks there is any.
+    pub(crate) fn rest_of(&mut self, packet: PacketRef) -> (&PacketState, Rest<'_>) {
+        let at = packet.0 as usize;
+        let state = &self.chunks[at / CHUNK][at % CHUNK];
+        let carried = self.carried.as_ref().map(|all| &all[at]);
+        let flips = self.flips.get_mut(state.flips as usize).map_or(Vec::new(), core::mem::take);
+        let rest = Rest {
+            fragment: state.fragment(),
+            flips,
+            hops: carried.map_or(0, Carried::hops),
+            header_edit: carried.and_then(|carried| carried.header_edit(state)),
+            passed: carried.map_or(&[], Carried::passed),
+        };
+        (state, rest)
     }
 
     #[inline]
