@@ -62,7 +62,7 @@ use alloc::string::String;
 
 use crate::counters::{Counters, DropReason};
 use crate::model::Propagation;
-use crate::pool::{PacketRef, Pool};
+use crate::pool::{PacketRef, PacketState, Pool};
 use crate::queue::context::{Draws, Noted};
 use crate::queue::{Context, Drops, Wire};
 use crate::random::{Seed, Stream};
@@ -137,6 +137,22 @@ pub(crate) struct Link {
 struct Streams {
     fragments: Stream,
     delay: Stream,
+}
+
+/// A packet that has left, with what comes next needs of its state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) packet: PacketRef,
+    pub(crate) lane: u8,
+    pub(crate) length: u32,
+    pub(crate) frame_length: u64,
+}
+
+impl Left {
+    #[inline]
+    const fn new(packet: PacketRef, state: &PacketState) -> Self {
+        Self { packet, lane: state.lane, length: state.length, frame_length: state.frame_length() }
+    }
 }
 
 impl Link {
@@ -289,20 +305,20 @@ impl Link {
 
     /// Handles one event that is due at `now`, the time that [`Link::next_event`] returned. Order of events
     /// at one instant: packets leave the delay line in the order in which they entered it, a slot releases
-    /// its packets, an answer times out, the transmitter moves on. Returns the packet that left and its lane,
-    /// if one did.
+    /// its packets, an answer times out, the transmitter moves on. Returns the packet that left, if one did.
     #[inline(always)]
-    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
+    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<Left> {
         if self.line.next_due() == now {
-            let packet = self.line.pop(pool)?;
+            let (packet, state) = self.line.pop(pool)?;
+            let left = Left::new(packet, state);
             if self.gate.is_some() && !self.passes_gate(now, packet, pool) {
                 return None;
             }
-            return Some(self.depart(now, packet, pool));
+            return Some(self.depart(now, left));
         }
         if self.deadline == now {
             if let Some(packet) = self.pass_next(now, pool) {
-                return Some(self.depart(now, packet, pool));
+                return Some(self.depart(now, Left::new(packet, pool.get(packet))));
             }
             self.expire(now, pool, drops);
             return None;
@@ -318,10 +334,9 @@ impl Link {
     }
 
     #[inline]
-    fn depart(&mut self, now: Time, packet: PacketRef, pool: &Pool) -> (PacketRef, u8) {
-        let state = pool.get(packet);
-        self.counters[usize::from(state.lane)].depart(now, state.length);
-        (packet, state.lane)
+    fn depart(&mut self, now: Time, left: Left) -> Left {
+        self.counters[usize::from(left.lane)].depart(now, left.length);
+        left
     }
 
     /// As [`Link::propagate`], for a duplicate.

@@ -258,16 +258,16 @@ impl Network {
         }
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
-        let (packet, lane) = left?;
+        let left = left?;
         debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
         if self.pool.keeps_passed() {
-            self.pool.pass(packet, at);
+            self.pool.pass(left.packet, at);
         }
-        let exit = self.exits[element as usize][usize::from(lane)];
+        let exit = self.exits[element as usize][usize::from(left.lane)];
         if let Hop::Port(port) = exit {
-            return Some(self.deliver(packet, port));
+            return Some(self.deliver(left.packet, left.length, left.frame_length, port));
         }
-        self.forward(packet, exit);
+        self.forward(left.packet, exit);
         None
     }
 
@@ -396,7 +396,9 @@ impl Network {
         };
         match past_rules.unwrap_or(hop) {
             Hop::Port(port) => {
-                let delivered = self.deliver(packet, port);
+                let state = self.pool.get(packet);
+                let (length, frame_length) = (state.length, state.frame_length());
+                let delivered = self.deliver(packet, length, frame_length, port);
                 self.decided.push_back(delivered);
             }
             Hop::Link { link, lane } => self.visit(packet, link, lane),
@@ -614,8 +616,8 @@ impl Network {
 
     /// The verdict on a packet that has come to a port.
     #[inline(always)]
-    fn deliver(&mut self, packet: PacketRef, port: PortId) -> Decided {
-        let length = self.pool.leave(packet);
+    fn deliver(&mut self, packet: PacketRef, length: u32, frame_length: u64, port: PortId) -> Decided {
+        self.pool.leave_with(packet, frame_length);
         self.ports[usize::from(port.index())].counters.delivered.add(length);
         Decided::new(self.now, packet, Verdict::Delivered(port))
     }

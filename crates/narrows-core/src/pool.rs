@@ -9,6 +9,7 @@ mod travelling;
 mod visits;
 
 pub use carried::{HeaderEdit, Passed};
+pub(crate) use list::DueList;
 pub use list::PacketList;
 pub(crate) use travelling::Travelling;
 
@@ -52,7 +53,7 @@ pub struct PacketState {
     pub id: PacketId,
     /// When the packet was handed in.
     pub arrival: Time,
-    /// When the packet entered the queue it waits in; in the delay line, when it is due to leave.
+    /// When the packet entered the queue it waits in; in a delay line it means something else.
     pub entered: Time,
     /// Queueing time so far.
     pub queued: Duration,
@@ -414,10 +415,16 @@ impl Pool {
     pub(crate) fn leave(&mut self, packet: PacketRef) -> u32 {
         let state = self.get(packet);
         let (length, frame_length) = (state.length, state.frame_length());
+        self.leave_with(packet, frame_length);
+        length
+    }
+
+    /// As [`Pool::leave`], for a packet whose [`PacketState::frame_length`] is at hand.
+    #[inline]
+    pub(crate) fn leave_with(&mut self, packet: PacketRef, frame_length: u64) {
         self.inside -= 1;
         self.bytes -= frame_length;
         self.visits.forget(packet);
-        length
     }
 
     /// Frees the slot of a packet that has left. A slot that keeps a body is freed when the last copy is
