@@ -10,7 +10,7 @@ use crate::network::{
     RulesChange, RulesCounters, SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId, Quoted, TcpOptions};
-use crate::pool::{HeaderEdit, PacketState, Passed, Pool, Rest};
+use crate::pool::{HeaderEdit, PacketRef, PacketState, Passed, Pool, Rest};
 use crate::rules::{Answer, PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
@@ -168,12 +168,17 @@ impl<B> Engine<B> {
     pub fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<B>) -> PacketId {
         self.catch_up(at);
         let (id, inside) = self.network.arrive(port, &packet);
-        let slot = Pool::slot(inside);
+        self.keep_body(inside, packet.body);
+        id
+    }
+
+    #[inline(always)]
+    fn keep_body(&mut self, packet: PacketRef, body: B) {
+        let slot = Pool::slot(packet);
         if slot >= self.bodies.len() {
             self.make_room();
         }
-        self.bodies[slot] = Some(packet.body);
-        id
+        self.bodies[slot] = Some(body);
     }
 
     /// Whether a queue compares the options of TCP segments. They are then to be told by [`Engine::set_tcp_options`], and
@@ -417,11 +422,7 @@ impl<B> Engine<B> {
     pub fn take_over(&mut self, crossing: Crossing<B>) {
         let Crossing { element, packet, body } = crossing;
         let packet = self.network.take_over(element, packet);
-        let slot = Pool::slot(packet);
-        if slot >= self.bodies.len() {
-            self.make_room();
-        }
-        self.bodies[slot] = Some(body);
+        self.keep_body(packet, body);
     }
 
     /// Takes over from another engine what it has of a link that leads away from this one: packets in flight and counters.

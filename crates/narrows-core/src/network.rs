@@ -33,7 +33,7 @@ use crate::classify::Flow;
 use crate::counters::{DropReason, Tally};
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::instances::{Found, Made};
-use crate::link::{Change, Link, Question, Target};
+use crate::link::{Change, Left, Link, Question, Target};
 use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
@@ -226,14 +226,15 @@ impl Network {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
-            let delivered = self.step(at, element);
-            // What was dropped in this step comes first.
-            if !self.decided.is_empty() {
-                self.decided.extend(delivered);
-                return self.decided.pop_front();
+            if let Some(delivered) = self.step(at, element) {
+                if self.decided.is_empty() {
+                    return Some(delivered);
+                }
+                // What was dropped in this step comes first.
+                self.decided.push_back(delivered);
             }
-            if delivered.is_some() {
-                return delivered;
+            if let Some(decided) = self.decided.pop_front() {
+                return Some(decided);
             }
         }
         self.now = self.now.max(now);
@@ -249,16 +250,41 @@ impl Network {
             self.settle_ways();
         }
         let link = &mut self.links[element as usize];
+        if let Some(left) = link.step_out(at, &self.pool) {
+            let next = link.next_event();
+            self.agenda.set_first(element, next);
+            return self.leave_element(at, element, left);
+        }
         let left = link.step(at, &mut self.pool, &mut self.drops);
         let next = link.next_event();
         self.agenda.set_first(element, next);
-        self.settle_rest(element);
+        self.settle_drops(element);
+        match left {
+            Some(left) => self.leave_element(at, element, left),
+            None => {
+                self.end_step(element);
+                None
+            }
+        }
+    }
+
+    /// A step of an element is over.
+    #[inline(always)]
+    fn end_step(&mut self, element: u32) {
+        if element >= self.configured {
+            self.settle_made(element);
+        }
         if self.divided.is_some() {
             self.end_turn(element);
         }
+    }
+
+    /// A packet leaves an element in a step of that, which is then over.
+    #[inline(always)]
+    fn leave_element(&mut self, at: Time, element: u32, left: Left) -> Option<Decided> {
+        self.end_step(element);
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
-        let left = left?;
         debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
         if self.pool.keeps_passed() {
             self.pool.pass(left.packet, at);
@@ -387,14 +413,7 @@ impl Network {
     /// Forwards a packet to its next hop.
     #[inline(always)]
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
-        let past_rules = match hop {
-            Hop::FromPipe { rules, incoming } => {
-                let length = self.pool.get(packet).length;
-                self.rules[rules as usize].past_rules(length, incoming)
-            }
-            _ => None,
-        };
-        match past_rules.unwrap_or(hop) {
+        match hop {
             Hop::Port(port) => {
                 let state = self.pool.get(packet);
                 let (length, frame_length) = (state.length, state.frame_length());
@@ -402,6 +421,11 @@ impl Network {
                 self.decided.push_back(delivered);
             }
             Hop::Link { link, lane } => self.visit(packet, link, lane),
+            Hop::FromPipe { rules, incoming } => {
+                let length = self.pool.get(packet).length;
+                let past_rules = self.rules[rules as usize].past_rules(length, incoming);
+                self.forward_by(packet, past_rules.unwrap_or(hop));
+            }
             hop => self.forward_by(packet, hop),
         }
     }
@@ -559,6 +583,7 @@ impl Network {
         element
     }
 
+    #[inline(always)]
     fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
         if self.pool.keeps_passed() {
             self.pool.enter(packet, self.link_of(link), self.now);
@@ -582,9 +607,7 @@ impl Network {
     /// As [`Network::settle`], but for the agenda.
     #[inline(always)]
     fn settle_rest(&mut self, link: u32) {
-        if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
-            self.settle_drops(link);
-        }
+        self.settle_drops(link);
         if link >= self.configured {
             self.settle_made(link);
         }
@@ -600,7 +623,15 @@ impl Network {
         }
     }
 
+    #[inline(always)]
     fn settle_drops(&mut self, link: u32) {
+        if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
+            self.count_drops(link);
+        }
+    }
+
+    #[inline(never)]
+    fn count_drops(&mut self, link: u32) {
         while let Some((lane, what)) = self.drops.noted.pop_front() {
             self.links[link as usize].count(lane, what);
         }

@@ -117,7 +117,7 @@ impl PacketState {
     #[inline]
     pub(crate) const fn count_visit(&mut self, most: u8) -> bool {
         let has_left = self.visits < most;
-        self.visits = self.visits.saturating_add(1);
+        self.visits += has_left as u8;
         has_left
     }
 

@@ -92,7 +92,7 @@ impl Link {
             }
             transmission.since = now;
         }
-        (transmission.end, transmission.surplus) =
+        (self.wire_event, transmission.surplus) =
             self.predict(transmission.since, transmission.work, Work::default());
         self.transmission = Some(transmission);
     }
