@@ -271,8 +271,11 @@ impl Link {
             return drops.push(packet, DropReason::Loop);
         }
         let fits = self.settings.mtu.is_none_or(|mtu| state.length <= mtu.bytes);
+        if let Some(link) = self.draws.cyclic {
+            pool.count_visit(packet, link);
+        }
         let is_impaired = self.impairments.as_ref().is_some_and(|impairments| impairments.meet_arrivals());
-        if fits && !is_impaired && self.draws.cyclic.is_none() {
+        if fits && !is_impaired {
             return self.enqueue(now, packet, pool, drops);
         }
         self.arrive_impaired(now, packet, pool, drops);
@@ -281,9 +284,6 @@ impl Link {
     /// The rest of [`Link::arrive`] where it is not only to enqueue the packet.
     #[inline(never)]
     fn arrive_impaired(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        if let Some(link) = self.draws.cyclic {
-            pool.count_visit(packet, link);
-        }
         if let Some(impairments) = &mut self.impairments {
             if let Some(loss) = &mut impairments.ingress_loss {
                 let stream = &impairments.streams.ingress_loss;
