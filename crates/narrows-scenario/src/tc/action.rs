@@ -6,6 +6,7 @@
 
 use narrows_core::Bytes;
 
+use super::abbreviation::in_full;
 use super::edit::{self, Edit, Sums};
 use super::shared::{self, CONTROL, Shared};
 use super::verdict::{Control, Verdict};
@@ -335,7 +336,13 @@ impl Actions {
                 while edit.is_err() && words.peek().is_some_and(|word| !ends_edit(word.text)) {
                     words.take();
                 }
-                Step::Edit(edit.map_err(Box::new), usual_control(action.text))
+                match edit {
+                    Ok(edit) if edit.set.iter().next().is_none() => {
+                        self.notices.push(edit::OF_ANY.into());
+                        Step::Nothing(usual_control(action.text))
+                    }
+                    edit => Step::Edit(edit.map_err(Box::new), usual_control(action.text)),
+                }
             }
             "csum" => Step::Checksum(edit::csum(words), usual_control(action.text)),
             "gate" => {
@@ -422,6 +429,7 @@ impl Actions {
     /// matters to disciplines inside alone, which is checked elsewhere.
     fn skbedit(&mut self, words: &mut Words<'_>) -> Result<(), Problem> {
         while let Some(word) = words.peek() {
+            let word = in_full(word, &["queue_mapping", "priority", "mark", "ptype"]);
             match word.text {
                 "priority" | "queue_mapping" | "ptype" => {
                     words.take();

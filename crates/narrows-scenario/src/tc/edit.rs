@@ -219,6 +219,10 @@ fn nat(action: Word<'_>, words: &mut Words<'_>) -> Result<Edit, Problem> {
         let length = length.parse::<u8>().ok().filter(|length| *length <= 32);
         Ok::<_, Problem>((address, length.ok_or_else(wrong)?))
     };
+    let (old_text, _) = old.text.split_once('/').unwrap_or((old.text, ""));
+    if matches!(old_text, "any" | "all" | "default") || old.text.ends_with("/0") {
+        return Ok(Edit::default());
+    }
     // Of the new one, the kernel takes as many bits as the old one has.
     let ((old_address, length), (address, _)) = (address(old)?, address(new)?);
     if length < 32 {
@@ -237,6 +241,9 @@ fn nat(action: Word<'_>, words: &mut Words<'_>) -> Result<Edit, Problem> {
     edit.write(if is_source { "source" } else { "destination" }, text(address));
     Ok(edit)
 }
+
+/// What `nat` of all addresses comes to.
+pub(super) const OF_ANY: &str = "`nat` of any address changes nothing, as in the kernel: of the new address it takes as many bits as the old one names.";
 
 impl Edit {
     fn write(&mut self, key: &str, value: Value) {

@@ -12,7 +12,8 @@ use crate::problem::{Found, Problem, one_of};
 /// How a filter computes classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flow {
-    /// The fields that it hashes; empty if it takes the class from one.
+    /// Whether it hashes fields; else it takes the class from one.
+    hashes: bool,
     keys: Vec<String>,
     divisor: Option<u32>,
     /// Whether classes are counted from another one than the first.
@@ -45,7 +46,7 @@ impl Flow {
     /// Parses an option of the filter; returns whether it is one.
     pub(super) fn option(&mut self, word: Word<'_>, words: &mut Words<'_>) -> Result<bool, Problem> {
         match word.text {
-            "hash" | "map" => {}
+            "hash" | "map" => self.hashes = word.text == "hash",
             "key" | "keys" => {
                 let keys = words.expect(word, "a field")?;
                 let all: Vec<&str> = keys.text.split(',').collect();
@@ -55,9 +56,7 @@ impl Flow {
                         .problem(format!("{} is not a key of `flow`", Found(unknown)))
                         .help(format!("tc knows: {}", one_of(KEYS))));
                 }
-                if word.text == "keys" {
-                    self.keys = all.into_iter().map(str::to_owned).collect();
-                }
+                self.keys = all.into_iter().map(str::to_owned).collect();
             }
             "perturb" => {
                 words.expect(word, "a number of seconds")?;
@@ -96,7 +95,7 @@ impl Flow {
     /// Sets what takes the place of a discipline's own hash.
     pub(super) fn put(&self, managed: &Managed, scheduler: &mut Table) -> Result<(), Problem> {
         let wrong = |title: &str| Problem::new(format!("`flow` of `{}` {title}", managed.of.name));
-        let by = self.identity().filter(|_| !self.has_base).ok_or_else(|| {
+        let by = self.identity().filter(|_| self.hashes && !self.has_base).ok_or_else(|| {
             wrong("by other fields than a scheduler here has")
                 .help("understood: flow hash keys src, dst, src,dst, or src,dst,proto,proto-src,proto-dst")
         })?;
@@ -115,9 +114,9 @@ impl Flow {
 
     /// For display.
     pub(super) fn words(&self) -> String {
-        match self.keys.is_empty() {
-            true => "a field".into(),
-            false => format!("a hash of {}", self.keys.join(", ")),
+        match self.hashes {
+            true => format!("a hash of {}", self.keys.join(", ")),
+            false => "a field".into(),
         }
     }
 }

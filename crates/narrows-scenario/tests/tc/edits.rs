@@ -130,6 +130,12 @@ fn single_addresses_are_translated() {
         ingress,
         "link.up.ingress=[{ match = { source = \"10.0.0.1\" }, action = \"edit\", set = { source = \"192.0.2.1\" } }, { match = { family = \"ipv4\" }, action = \"pass\" }]"
     );
+    // Of no bits, none are taken.
+    for any in ["any", "0.0.0.0/0"] {
+        let text = arriving(&format!("matchall action nat ingress {any} 10.0.0.1 pipe action drop"));
+        assert_eq!(keys(&text), [format!("link.down.ingress=[{drop}]")]);
+        assert!(said(&text).contains("of any address changes nothing"), "{}", said(&text));
+    }
     for (action, title, at) in [
         ("nat ingress 10.0.0.0/24 192.0.2.0", "`nat` of a network, `10.0.0.0/24`", "10.0.0.0/24"),
         ("nat ingress 10.0.0.300 1.1.1.1", "`10.0.0.300` is not an address of IPv4", "10.0.0.300"),

@@ -117,6 +117,7 @@ fn copies_samples_and_marks_of_connections_change_nothing() {
     for (action, note) in [
         ("mirred egress mirror dev eth1", "Copies leave by eth1"),
         ("sample rate 100 group 12", "`--pcap` records all packets"),
+        ("skbedit queue 1 pipe", ""),
         ("ctinfo dscp 0xfc000000 0x01000000", "Connections have no marks here"),
     ] {
         let text = format!("{INGRESS}tc filter add dev eth0 ingress matchall action {action}\n");

@@ -386,7 +386,7 @@ fn a_flow_filter_takes_the_place_of_a_disciplines_hash() {
     };
     for (hashed, by) in [
         ("keys src", "source"),
-        ("keys nfct-dst", "destination"),
+        ("key nfct-dst", "destination"),
         ("keys dst,src", "addresses"),
         ("keys src,dst,proto,proto-src,proto-dst perturb 30", "5-tuple"),
     ] {
@@ -412,6 +412,7 @@ fn a_flow_filter_takes_the_place_of_a_disciplines_hash() {
         ),
         ("sfq", "flow hash keys sk-uid divisor 64", "`flow` of `sfq` by other fields", "keys src, dst"),
         ("sfq", "flow map key dst divisor 64", "`flow` of `sfq` by other fields", "keys src, dst"),
+        ("sfq", "flow keys dst divisor 64", "`flow` of `sfq` by other fields", "keys src, dst"),
         ("sfq", "flow hash keys who divisor 64", "`who` is not a key of `flow`", "proto-src"),
         ("sfq", "flow hash keys src divisor 64 flowid 1:1", "`flow` with a class of its own", "divisor 1024"),
         ("prio", "flow hash keys src divisor 3", "`flow` computes classes, which only", "by = \"source\""),
