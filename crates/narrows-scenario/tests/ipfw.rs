@@ -399,6 +399,8 @@ fn bad_lines_say_what_is_wrong() {
         ("pipe 1 config bw 1.0001bit/s", "is not a whole number of bits a second"),
         ("pipe 1 config delay 10m", "`m` is not a unit of a time"),
         ("pipe 1 config queue 20X", "`X` is not a unit of a queue"),
+        ("pipe 1 config delay 010", "`010` is octal in ipfw but looks decimal"),
+        ("pipe 1 config bw 010Mbit/s", "`010Mbit/s` is octal in ipfw"),
         ("pipe 1 config queue 2Mbytes", "ipfw takes `2Mbytes` as a number of slots"),
         ("pipe 1 config codel bw 1Mbit/s", "`bw` is not an option of `codel`: ipfw ignores it there"),
         ("pipe 1 config type fq_pie delay 5", "write it before `type fq_pie`"),

@@ -46,6 +46,12 @@ enum Part {
     },
     /// `{ …; }`
     Group(Vec<Part>),
+    /// What runs only if the command before fails (`||`), or only if one succeeds of which that is not known (`&&`).
+    Depends {
+        on: Joint,
+        at: Range<usize>,
+        part: Box<Part>,
+    },
     Wrong(Problem),
 }
 
@@ -60,6 +66,23 @@ enum Joint {
 
 /// Commands without an effect on a network. What leads to these alone need not be known.
 const HARMLESS: [&str; 8] = ["exit", "return", "echo", "printf", "logger", "true", ":", "shift"];
+
+/// Programs whose success is a question; that of others is assumed.
+const QUESTIONS: [&str; 13] = [
+    "grep",
+    "egrep",
+    "fgrep",
+    "false",
+    "pgrep",
+    "pidof",
+    "cmp",
+    "diff",
+    "ping",
+    "curl",
+    "nc",
+    "systemctl",
+    "lsmod",
+];
 
 /// What to do about conditions.
 const KEEP: &str = "keep the branch that applies, or use `narrows tc commands` (`narrows ipfw commands`)";
@@ -140,16 +163,37 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         first_word(&self.text[piece.span.clone()]).unwrap_or_default()
     }
 
+    /// The name of the program that a piece runs.
+    fn program(&self, piece: &Piece) -> &str {
+        let words = self.text[piece.span.clone()].split_ascii_whitespace();
+        let name = words.skip_while(|word| raises_rights(word)).next().unwrap_or_default();
+        name.rsplit('/').next().unwrap_or(name)
+    }
+
     /// Reads parts up to one of these words, which stays, or to the end.
     fn parts(&mut self, ends: &[&str], depth: usize) -> Vec<Part> {
         let mut all = Vec::new();
+        let mut is_asked = false;
         while let Some(piece) = self.ahead.peek() {
             let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
             if ends.contains(&word) {
                 break;
             }
             let Some(piece) = self.ahead.next() else { break };
-            all.push(self.part(piece, depth));
+            let was_asked = std::mem::replace(&mut is_asked, QUESTIONS.contains(&self.program(&piece)));
+            let before =
+                self.text[..piece.span.start].trim_end_matches(|c: char| c.is_whitespace() || c == '\\');
+            let on = match piece.joined {
+                Joined::OnFailure => Some(Joint::Or),
+                _ if was_asked && before.ends_with("&&") => Some(Joint::And),
+                _ => None,
+            };
+            let at = piece.span.clone();
+            let part = self.part(piece, depth);
+            all.push(match on {
+                Some(on) => Part::Depends { on, at, part: Box::new(part) },
+                None => part,
+            });
         }
         all
     }
@@ -442,6 +486,7 @@ impl<'p> Runner<'_, 'p> {
                 Part::Case { word, arms } => self.case(word, arms),
                 Part::Test { test, dependent } => self.test(test, dependent),
                 Part::Group(body) => self.parts(body),
+                Part::Depends { on, at, part } => self.depends(*on, at, part),
                 Part::Wrong(problem) => self.wrong(problem.clone()),
             };
             match next {
@@ -471,16 +516,60 @@ impl<'p> Runner<'_, 'p> {
             Err(problem) => return self.wrong(problem),
         };
         let before = self.variables.clone();
+        let outer = self.variables.begin_function();
         for (number, argument) in arguments.iter().enumerate().skip(1) {
             self.variables.set(&number.to_string(), argument.text());
         }
         self.calls += 1;
         let next = self.parts(body);
         self.calls -= 1;
+        self.variables.end_function(outer, &before);
         for number in 1..arguments.len() {
             self.variables.restore(&number.to_string(), &before);
         }
         if next == Next::Return { Next::Command } else { next }
+    }
+
+    /// What depends on the command before: a command that fails is none here.
+    fn depends(&mut self, on: Joint, at: &Range<usize>, part: &'p Part) -> Next {
+        let is_call = matches!(part, Part::Command(piece) if self.functions.contains_key(self.word(piece)));
+        if let (Joint::Or, Part::Command(piece), false) = (on, part, is_call) {
+            return self.one(piece);
+        }
+        let matters = self.has(part, DEEPEST, &|word| {
+            word == "tc" || word.ends_with("/tc") || on == Joint::And && matches!(word, "exit" | "return")
+        });
+        match on {
+            _ if matters => self.wrong(
+                Problem::new("what depends on the success or failure of another command")
+                    .at(at)
+                    .help(format!("scripts are read, not run: {KEEP}")),
+            ),
+            Joint::Or => Next::Command,
+            Joint::And => self.parts(std::slice::from_ref(part)),
+        }
+    }
+
+    fn word(&self, piece: &Piece) -> &str {
+        first_word(&self.text[piece.span.clone()]).unwrap_or_default()
+    }
+
+    /// Whether a part, with the functions that it calls, has a command of which `is` says so by a word of it.
+    fn has(&self, part: &Part, depth: usize, is: &dyn Fn(&str) -> bool) -> bool {
+        let any = |parts: &[Part]| parts.iter().any(|part| self.has(part, depth - 1, is));
+        match part {
+            _ if depth == 0 => true,
+            Part::Command(piece) => {
+                let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+                words.any(is) || self.functions.get(self.word(piece)).is_some_and(|body| any(body))
+            }
+            Part::Loop { body, .. } | Part::Group(body) => any(body),
+            Part::If(branches) => branches.iter().any(|(_, body)| any(body)),
+            Part::Case { arms, .. } => arms.iter().any(|(_, body)| any(body)),
+            Part::Test { dependent, .. } => dependent.iter().any(|(_, part)| self.has(part, depth - 1, is)),
+            Part::Depends { part, .. } => self.has(part, depth - 1, is),
+            Part::Function { .. } | Part::Wrong(_) => false,
+        }
     }
 
     fn wrong(&mut self, problem: Problem) -> Next {
@@ -594,6 +683,7 @@ impl<'p> Runner<'_, 'p> {
             Part::Test { dependent, .. } => dependent.iter().all(|(_, part)| self.is_harmless(part)),
             Part::If(branches) => branches.iter().all(|(_, body)| all(body)),
             Part::Case { arms, .. } => arms.iter().all(|(_, body)| all(body)),
+            Part::Depends { part, .. } => self.is_harmless(part),
             Part::Loop { .. } | Part::Function { .. } | Part::Wrong(_) => false,
         }
     }
@@ -754,6 +844,7 @@ fn size(part: &Part) -> usize {
         Part::If(branches) => branches.iter().map(|(_, body)| all(body)).sum(),
         Part::Case { arms, .. } => arms.iter().map(|(_, body)| all(body) + 1).sum(),
         Part::Test { dependent, .. } => dependent.iter().map(|(_, part)| size(part)).sum(),
+        Part::Depends { part, .. } => size(part),
     }
 }
 
@@ -836,6 +927,12 @@ mod tests {
             ("case a in b) x;; esac\ny", &["y"]),
             ("f() { case $1 in on) x $2;; esac; }\nf on 3\nf off 4", &["x 3"]),
             ("case $(uname) in Linux) echo a;; *) exit;; esac\nx", &["x"]),
+            // A command is assumed to succeed.
+            ("x || { echo a; exit 1; }\ny", &["x", "y"]),
+            ("die() { echo a; exit 1; }\nx || die b\ny", &["x", "y"]),
+            ("x || {\n  y\n  exit 1\n}\nz && w", &["x", "z", "w"]),
+            // Local variables end with their function.
+            ("D=5\nf() { local D=9; x $D; }\nf\ny $D", &["x 9", "y 5"]),
         ] {
             assert_eq!(
                 commands(text).as_deref(),
@@ -844,6 +941,10 @@ mod tests {
             );
         }
         for (text, error) in [
+            ("x || { tc y; }", "what depends on the success or failure of another command"),
+            ("f() { tc y; }\nx || f", "what depends on the success or failure"),
+            ("grep -q x y && tc z", "what depends on the success or failure"),
+            ("ip x | grep y && exit", "what depends on the success or failure"),
             ("case $(uname) in Linux) x;; esac", "`$(uname)` is a command"),
             ("case a b) x;; esac\ny", "`case` that is not understood"),
             ("case a in b) x", "`case` that is not understood"),

@@ -64,7 +64,9 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
                 let close = text[index + 1..].find('`');
                 (close.map_or(1, |close| close + 2), Part::Word)
             }
-            b'<' if at(index + 1) == b'<' && at(index + 2) != b'<' => {
+            // `<<< TEXT` is no here-document.
+            b'<' if text[index..].starts_with("<<<") => (3, Part::Word),
+            b'<' if at(index + 1) == b'<' => {
                 let (document, length) = Document::named(text, index + 2);
                 let executes = open.as_ref().is_some_and(|span| is_batch(&text[span.start..index]));
                 documents.extend(document.map(|document| Document { executes, ..document }));
@@ -337,6 +339,7 @@ mod tests {
         );
         assert_eq!(commands("cat <<EOF > x\na; b\nEOF"), [("cat <<EOF > x", After)]);
         assert_eq!(commands("tc -b - <<EOF\nqdisc a"), [("tc -b - <<EOF", After), ("qdisc a", Batch)]);
+        assert_eq!(commands("grep x <<< \"a\"\ntc c"), [("grep x <<< \"a\"", After), ("tc c", After)]);
         assert_eq!(commands("A=$(b | c; d)\ne `f; g`"), [("A=$(b | c; d)", After), ("e `f; g`", After)]);
     }
 }

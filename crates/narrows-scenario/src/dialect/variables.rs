@@ -21,6 +21,8 @@ const DEEPEST: usize = 16;
 pub(crate) struct Variables {
     values: BTreeMap<String, Value>,
     reading: Reading,
+    /// Those of the function that is being executed.
+    local: Vec<String>,
 }
 
 /// What a value becomes that is not in the script.
@@ -79,6 +81,28 @@ impl Variables {
         self.values.insert(name.into(), Value::Text(value.into()));
     }
 
+    /// Values that are others than before may be either.
+    pub(crate) fn doubt(&mut self, before: &Self) {
+        for (name, value) in &mut self.values {
+            let known = matches!((before.values.get(name), &*value), (Some(Value::Text(before)), Value::Text(now)) if before == now);
+            if !known {
+                *value = Value::Other(OUTPUT, name.clone());
+            }
+        }
+    }
+
+    /// A function begins: returns the local variables of the one that calls it.
+    pub(crate) fn begin_function(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.local)
+    }
+
+    /// It ends: its local variables have the values from before.
+    pub(crate) fn end_function(&mut self, outer: Vec<String>, before: &Self) {
+        for name in std::mem::replace(&mut self.local, outer) {
+            self.restore(&name, before);
+        }
+    }
+
     /// Gives a variable the value that it has in others, if any.
     pub(crate) fn restore(&mut self, name: &str, others: &Self) {
         match others.values.get(name) {
@@ -93,7 +117,7 @@ impl Variables {
     /// If a value refers to a variable that is not set.
     pub(crate) fn assign(&mut self, text: &str, command: Range<usize>) -> Result<Range<usize>, Problem> {
         let mut rest = command;
-        let mut exports = false;
+        let (mut exports, mut is_local) = (false, false);
         loop {
             let left = &text[rest.clone()];
             let blank = left.len() - left.trim_start().len();
@@ -109,6 +133,7 @@ impl Variables {
             {
                 rest.start += keyword.len();
                 exports = true;
+                is_local = matches!(keyword, "local" | "declare" | "typeset");
                 continue;
             }
             let name = left.len() - left.trim_start_matches(is_name).len();
@@ -138,6 +163,9 @@ impl Variables {
                     Value::Text(before) => Value::Text(format!("{before}{behind}")),
                     Value::Other(what, of) => Value::Other(what, of.clone()),
                 };
+            }
+            if is_local {
+                self.local.push(left[..name].into());
             }
             self.values.insert(left[..name].into(), expanded);
             rest.start = value.end;

@@ -16,6 +16,12 @@ const MOST_BYTES: u128 = (1 << 48) - 1;
 
 /// Splits a number and its unit.
 fn split<'a>(word: Word<'a>, expected: &str) -> Result<(Decimal, &'a str), Problem> {
+    let mut digits = word.text.bytes();
+    if digits.next() == Some(b'0') && digits.next().is_some_and(|digit| digit.is_ascii_digit()) {
+        return Err(word
+            .problem(format!("{} is octal in ipfw but looks decimal", Found(word.text)))
+            .help("remove the leading zeros"));
+    }
     match Decimal::split(word.text) {
         (Some(number), unit) => Ok((number, unit)),
         (None, _) => Err(word.expected(expected)),

@@ -188,7 +188,7 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
         qdisc::Kind::Multiq => {
             vec!["A queue for each transmit queue of the device. A link has one, with the discipline in class 1, or a plain queue.".into()]
         }
-        qdisc::Kind::Mqprio { in_hardware } => {
+        qdisc::Kind::Mqprio { in_hardware, .. } => {
             let words = "Transmit queues for classes of priorities. A link has one transmit queue, which all of them share, with the discipline in its class 1.";
             let chooses = "The device's hardware would choose among its queues, by settings that are not in the script (`hw 0` leaves that to the kernel).";
             [words].into_iter().chain(in_hardware.then_some(chooses)).map(Into::into).collect()

@@ -59,21 +59,51 @@ pub(super) fn read(
     variables: &mut Variables,
     shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
-    let span = variables.assign(text, piece.span.clone())?;
+    // It only redirects what the shell prints.
+    let behind_exec = text[piece.span.clone()].strip_prefix("exec").map(str::trim_start);
+    if behind_exec.is_some_and(|rest| {
+        rest.starts_with(['<', '>', '&']) || rest.starts_with(|c: char| c.is_ascii_digit())
+    }) {
+        return Ok(None);
+    }
+    let span = assigned(text, piece, variables)?;
+    let behind = text[piece.span.end..].trim_start_matches([' ', '\t']);
+    let in_background = behind.starts_with('&') && !behind.starts_with("&&");
     if matches!(piece.joined, Joined::OnFailure | Joined::Piped) {
         // Most of them are not tc commands, and their expansions do not matter.
         let words = variables.words(text, span.clone()).unwrap_or_default();
-        return of_words(&words, piece, span, None, shared);
+        return of_words(&words, piece, span, None, in_background, shared);
     }
     let problem = match variables.words(text, span.clone()) {
-        Ok(words) => return of_words(&words, piece, span, None, shared),
+        Ok(words) => return of_words(&words, piece, span, None, in_background, shared),
         Err(problem) => problem,
     };
     // What is not in the script may be the name of a device.
     match variables.with_names().words(text, span.clone()) {
-        Ok(words) => of_words(&words, piece, span, Some(&problem), shared).map_err(|_| problem),
+        Ok(words) => {
+            of_words(&words, piece, span, Some(&problem), in_background, shared).map_err(|_| problem)
+        }
         Err(_) => Err(problem),
     }
+}
+
+/// Takes the assignments before a command; returns the rest. Before a command they are for that alone, and behind `|` for
+/// another shell.
+fn assigned(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Range<usize>, Problem> {
+    let first = text[piece.span.clone()].split_ascii_whitespace().next().unwrap_or_default();
+    if !first.contains('=') {
+        return variables.assign(text, piece.span.clone());
+    }
+    let before = variables.clone();
+    let rest = variables.assign(text, piece.span.clone())?;
+    match piece.joined {
+        _ if !text[rest.clone()].trim().is_empty() => *variables = before,
+        Joined::Piped => *variables = before,
+        // Whether it happens is not known, if the value is another.
+        Joined::OnFailure => variables.doubt(&before),
+        Joined::After | Joined::Batch => {}
+    }
+    Ok(rest)
 }
 
 /// Whether values that are not in the script are names of devices only.
@@ -93,6 +123,7 @@ fn of_words(
     piece: &Piece,
     span: Range<usize>,
     unknown: Option<&Problem>,
+    in_background: bool,
     shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
     let mut words = as_words(expanded, span.end);
@@ -133,7 +164,12 @@ fn of_words(
     }
     if first.text.rsplit('/').next() == Some(SLEEP) {
         words.take();
-        return Ok(Some(match slept(first, &mut words)? {
+        let slept = slept(first, &mut words)?;
+        if in_background {
+            let words = "In the background: what follows does not wait for it.".to_owned();
+            return Ok(Some(Line::Other(Passed { span, words })));
+        }
+        return Ok(Some(match slept {
             Some(time) => Line::Sleep { time, span },
             None => Line::End,
         }));
@@ -143,6 +179,7 @@ fn of_words(
         let line = netfilter::read(name, &mut words)?;
         let said = match name.text.ends_with("ipset") {
             true => "Rules of iptables look packets up in sets.",
+            false if line.does_nothing() => "Not a command of tc: ignored. It gives packets no marks.",
             false if line.translates() => {
                 "Not a command of tc: ignored. Packets keep the addresses of their hosts here."
             }

@@ -50,17 +50,27 @@ impl Placed {
     /// The keys of the link, each with its direction.
     pub fn keys(&self) -> impl Iterator<Item = (Way, &'static str, &str)> {
         let way = self.place.way;
-        let egress = self.device.egress.keys.iter().map(move |(key, value)| (way, *key, value.as_str()));
         let back = match way {
             Way::Up => Way::Down,
             Way::Down => Way::Up,
         };
+        // What one program sends to another leaves by it, and so do the answers.
+        let ways = [way, back].into_iter().take(if is_loopback(&self.device.name) { 2 } else { 1 });
+        let egress = ways.flat_map(|way| {
+            self.device.egress.keys.iter().map(move |(key, value)| (way, *key, value.as_str()))
+        });
         egress.chain(self.device.ingress.keys.iter().map(move |(key, value)| (back, *key, value.as_str())))
     }
 
     /// Describes how the device is mapped, for people.
     pub fn words(&self) -> String {
         let Place { link, way, at, beyond } = &self.place;
+        if is_loopback(&self.device.name) {
+            return format!(
+                "{} is the link {link}, both ways, as packets and their answers leave by it; in the kernel they share one queue, here each direction has its own",
+                self.device.name
+            );
+        }
         format!(
             "{} is {}: what leaves there goes to {}, along {link}.{}",
             self.device.name,
@@ -90,6 +100,19 @@ impl Script {
 
     fn at_two_hosts(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
         let mut ways: Vec<(&str, Way)> = Vec::new();
+        if let ([_, _, ..], Some(name)) =
+            (&self.names()[..], self.names().iter().find(|name| is_loopback(name)))
+        {
+            let command = self.commands.iter().find(|command| command.device.as_deref() == Some(*name));
+            return Err(self.error(
+                Problem::new(format!(
+                    "{} beside another device: packets of the other never pass it",
+                    Found(name)
+                ))
+                .put_at(&command.map_or(0..0, |command| command.span.clone()))
+                .help("leave its commands out, or keep them alone: then it is the link, both ways"),
+            ));
+        }
         for name in self.names() {
             let known = self.known.iter().find(|(known, _)| known == name).map(|(_, way)| *way);
             let free = [Way::Up, Way::Down].into_iter().find(|way| ways.iter().all(|other| other.1 != *way));
@@ -206,6 +229,11 @@ impl Placed {
         let device = Device { name: name.into(), ..Device::default() };
         Self { device, place }
     }
+}
+
+/// Whether packets of a device come back to the host itself.
+fn is_loopback(device: &str) -> bool {
+    device.rsplit('/').next() == Some("lo")
 }
 
 /// The direction of packets that leave by this end of the link, if its name says so.

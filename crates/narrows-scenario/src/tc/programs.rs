@@ -74,6 +74,15 @@ const NOT_PASSED: &[&str] = &[
     "halt",
     "poweroff",
     "shutdown",
+    // They steer the shell, or set its variables.
+    "break",
+    "continue",
+    "return",
+    "read",
+    "unset",
+    "trap",
+    "shift",
+    "getopts",
 ];
 /// Words of tc: a command with these is a mistyped one, or runs one.
 const OF_TC: &[&str] = &["qdisc", "class", "filter", "dev", "tc"];
@@ -90,7 +99,8 @@ pub(super) fn unknown<'a>(words: &Words<'a>) -> Option<&'a str> {
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'))
         && !name.ends_with(".sh");
-    if !is_name || NOT_PASSED.contains(&name) || OF_TC.contains(&name) {
+    let is_known = OTHERS.iter().any(|(known, _)| *known == name);
+    if !is_name || is_known || NOT_PASSED.contains(&name) || OF_TC.contains(&name) {
         return None;
     }
     (!has_tc(ahead)).then_some(name)
@@ -286,6 +296,14 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     // A device that is down passes no packet, filters look at realms of routes, and `mtu` is not one of a link here.
     if has(&["down", "realm", "realms", "mtu"]) && matches!(name, "ip" | "ifconfig") {
         return None;
+    }
+    if name == "printf" && has(&["-v"]) {
+        return None;
+    }
+    if matches!(name, "ip" | "ifconfig") && has(&["txqueuelen", "qlen", "txqlen"]) {
+        return Some(
+            "Disciplines without a limit of their own have 1000 packets, whatever the length of the device's queue.",
+        );
     }
     // The kind of discipline that devices have by default.
     let mut ahead = words.clone();

@@ -36,6 +36,8 @@ pub(super) enum Kind {
     Mq,
     /// The same, with a queue for each class of priorities, among which the device may choose.
     Mqprio {
+        /// Whether there are several classes of priorities.
+        is_several: bool,
         in_hardware: bool,
     },
     /// The same, with a plain queue by default.
@@ -223,12 +225,10 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
 /// `hw 0`, the device chooses among them.
 fn mqprio(words: &mut Words<'_>) -> Result<Kind, Problem> {
     const HARDWARE: &[&str] = &["mode", "shaper"];
-    let mut in_hardware = true;
+    let (mut in_hardware, mut is_several) = (true, false);
     while let Some(word) = words.take() {
         match word.text {
-            "num_tc" => {
-                number(word, words, 0, 16)?;
-            }
+            "num_tc" => is_several = number(word, words, 0, 16)? > 1,
             "map" => while words.take_number(false).is_some() {},
             "queues" => {
                 while words.peek().is_some_and(|word| word.text.contains('@')) {
@@ -267,7 +267,7 @@ fn mqprio(words: &mut Words<'_>) -> Result<Kind, Problem> {
             _ => return Err(unknown(word, "mqprio", &["num_tc", "map", "queues", "hw", "mode", "shaper"])),
         }
     }
-    Ok(Kind::Mqprio { in_hardware })
+    Ok(Kind::Mqprio { in_hardware, is_several })
 }
 
 const HTB: Options = Options(&[&[

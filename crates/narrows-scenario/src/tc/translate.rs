@@ -166,6 +166,15 @@ impl Tree {
             qdisc::Kind::Gred(_) => Ok(()),
             qdisc::Kind::Mq | qdisc::Kind::Mqprio { .. } | qdisc::Kind::Multiq => {
                 match self.only_child(qdisc.handle) {
+                    Some(child)
+                        if matches!(qdisc.kind, qdisc::Kind::Mqprio { is_several: true, .. })
+                            && !matches!(&child.kind, qdisc::Kind::Managed(managed) if !managed.has_a_rate()) =>
+                    {
+                        Err(Problem::new(format!("`{}` for one of several transmit queues", child.kind.name()))
+                            .put_at(&child.span)
+                            .help("packets of other priorities would not pass it, and a link has one transmit queue")
+                            .help("write `prio` in place of `mqprio`: its classes have disciplines of their own"))
+                    }
                     Some(child) => self.put(child, exact, keys),
                     None if qdisc.kind == qdisc::Kind::Multiq => {
                         keys.put("queue", text(self.usual_limit()));

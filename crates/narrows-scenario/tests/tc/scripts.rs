@@ -369,3 +369,67 @@ fn tables_of_iptables_beside_mangle() {
         &["mangle"],
     );
 }
+
+/// What depends on whether another command succeeds, or is for one command alone, has no effect on the rest.
+#[test]
+fn what_a_shell_does_beside_the_commands() {
+    let add = "tc qdisc add dev eth0 root netem delay ${D}ms\n";
+    for before in [
+        "D=2\nmodprobe ifb || { echo no ifb; exit 1; }\n",
+        "D=2\ndie() { echo \"$1\"; exit 1; }\nip link add ifb0 type ifb || die failed\n",
+        "D=2\ngrep -q x <<< \"a b\"\n",
+        "D=2\nexec > >(tee log) 2>&1\n",
+        "D=2\nf() { local D=9; echo $D; }\nf\n",
+        "D=2\nD=9 echo hi\n",
+        "D=2\necho a | D=9\n",
+        "D=2\nsleep 5 &\n",
+        "D=2\nip link set eth0 txqueuelen 100\n",
+    ] {
+        assert_eq!(keys(&format!("{before}{add}")), ["link.up.delay=\"2ms\""], "{before}");
+    }
+    for (before, title) in [
+        ("D=2\ngrep -q x f || D=8\n", "`$D` has the output of a command as its value"),
+        ("D=2\ncontinue\n", "`continue` is not a command of tc"),
+        ("D=2\nread D\n", "`read` is not a command of tc"),
+        ("D=2\nprintf -v D 9\n", "`printf` is not a command of tc"),
+        ("D=2\ngrep -q x f && exit\n", "what depends on the success or failure of another command"),
+        ("D=2\ngrep -q x f && ", "what depends on the success or failure of another command"),
+        (
+            "D=2\nmodprobe ifb || { tc qdisc add dev eth1 root fq; }\n",
+            "what depends on the success or failure of another command",
+        ),
+    ] {
+        let error = Script::parse(&format!("{before}{add}"), "x.sh").unwrap_err().to_string();
+        assert!(error.contains(title), "{before}{error}");
+    }
+}
+
+/// Packets and their answers leave by the loopback device.
+#[test]
+fn the_loopback_device_is_a_link_both_ways() {
+    let lo = "tc qdisc add dev lo root netem delay 2ms\n";
+    assert_eq!(keys(lo), ["link.up.delay=\"2ms\"", "link.down.delay=\"2ms\""]);
+    fails(
+        &format!("{lo}tc qdisc add dev eth0 root fq\n"),
+        "`lo` beside another device: packets of the other never pass it",
+        "tc qdisc add dev lo",
+        &["both ways"],
+    );
+}
+
+#[test]
+fn one_of_several_transmit_queues_is_not_all_of_them() {
+    let root = "tc qdisc add dev eth0 root handle 1: mqprio num_tc 2 map 0 1 queues 1@0 1@1 hw 0\n";
+    let child = "tc qdisc add dev eth0 parent 1:1 tbf rate 1mbit burst 5kb latency 70ms\n";
+    fails(
+        &format!("{root}{child}"),
+        "`tbf` for one of several transmit queues",
+        "tc qdisc add dev eth0 parent",
+        &["`prio`"],
+    );
+    assert!(
+        keys(&format!("{}{child}", root.replace("num_tc 2 map 0 1", "num_tc 1 map 0")))
+            .join(" ")
+            .contains("tbf")
+    );
+}

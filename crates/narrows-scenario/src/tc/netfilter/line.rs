@@ -43,6 +43,11 @@ enum Does {
 }
 
 impl Line {
+    /// Whether it changes nothing that is known here.
+    pub(in crate::tc) fn does_nothing(&self) -> bool {
+        self.does == Does::Nothing
+    }
+
     /// Whether it translates addresses or ports, which does not happen here.
     pub(in crate::tc) fn translates(&self) -> bool {
         self.does == Does::Translate
