@@ -8,7 +8,8 @@ use narrows_core::Bytes;
 
 use super::abbreviation::in_full;
 use super::edit::{self, Edit, Sums};
-use super::shared::{self, CONTROL, Shared};
+use super::shared::{self, CONTROL, Shareable};
+use super::unit;
 use super::verdict::{Control, Verdict};
 use super::{Handle, bucket, gate};
 use crate::dialect::{Word, Words};
@@ -32,6 +33,9 @@ enum Step {
     /// The keys of a gate.
     Gate(Table, Control),
 }
+
+/// The actions that filters of a script share.
+pub(super) type Shared = shared::Shared<Actions>;
 
 /// The actions of a filter, in order.
 #[derive(Clone, Debug, Default)]
@@ -183,22 +187,19 @@ fn usual_control(action: &str) -> Control {
 /// What is surprising about `skbedit priority` at a discipline other than CAKE.
 pub(super) const PRIORITY_COMES_LATE: &str = "A discipline looks at the priority of a packet before its filters: at one of them, `skbedit priority` chooses none of its classes, in the kernel and here. `flowid` does; and so does `skbedit priority` at the egress of clsact.";
 
-impl Actions {
-    /// Whether there is a policer among them.
-    pub(super) fn polices(&self) -> bool {
+impl Shareable for Actions {
+    fn polices(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Police(_)))
     }
 
-    /// Parses a single action that is in no filter. Returns its kind and its number, too.
-    pub(super) fn alone<'a>(
-        action: Word<'a>,
-        words: &mut Words<'a>,
-    ) -> Result<(String, Option<u32>, Self), Problem> {
+    fn alone<'a>(action: Word<'a>, words: &mut Words<'a>) -> Result<(String, Option<u32>, Self), Problem> {
         let mut own = Self::default();
         let kind = own.parse(action, words)?;
         Ok((kind, own.index, own))
     }
+}
 
+impl Actions {
     /// Parses an action of a filter, which may be one of those that filters share.
     pub(super) fn one<'a>(
         &mut self,
@@ -221,7 +222,7 @@ impl Actions {
         let mut ahead = words.clone();
         let number = ahead.take().filter(|word| word.text == "index" && !needs_no_options(action.text));
         if let Some(number) = number {
-            let index = shared::number(number, &mut ahead)?;
+            let index = unit::index(number, &mut ahead)?;
             let is_alone = ahead.peek().is_none_or(|word| ends_edit(word.text));
             match shared.take(action.text, index, action)? {
                 Some(there) => {
@@ -398,7 +399,7 @@ impl Actions {
                 }
                 "index" => {
                     words.take();
-                    self.index = Some(shared::number(next, words)?);
+                    self.index = Some(unit::index(next, words)?);
                 }
                 "cookie" => {
                     words.take();

@@ -5,8 +5,8 @@ use std::ops::Range;
 use narrows_core::classify::Families;
 
 use super::action::PRIORITY_COMES_LATE;
+use super::action::Shared;
 use super::filter::{self, Filter, Head, Name, Which};
-use super::shared::Shared;
 use super::stab::Stab;
 use super::verdict::chain_number;
 use super::{Handle, abbreviation, class, protocol, qdisc, unit};

@@ -6,10 +6,7 @@
 use std::ops::Range;
 
 use super::abbreviation::in_full;
-use super::command::{Command, Parent};
 use super::managed::Managed;
-use super::qdisc::Kind;
-use super::tree::Tree;
 use super::unit::{number, unknown};
 use crate::dialect::{Word, Words};
 use crate::problem::Problem;
@@ -45,30 +42,26 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Etf, Problem
     Ok(Etf { span: name.span(), takes_all })
 }
 
-impl Tree {
-    /// The plain queue that it is in a class of `taprio`.
-    pub(super) fn launched(&self, etf: &Etf, command: &Command) -> Result<Kind, Problem> {
-        let around = match command.parent {
-            Some(Parent::Of(class)) => self.qdisc(class).map(|qdisc| &qdisc.kind),
-            _ => None,
-        };
-        if !matches!(around, Some(Kind::Taprio(taprio)) if taprio.gives_times) {
+impl Etf {
+    /// The plain queue that it is where packets get their times from the discipline around it.
+    pub(super) fn queue(&self, gets_times: bool) -> Result<Managed, Problem> {
+        if !gets_times {
             return Err(Problem::new("`etf`: packets on a link carry no transmit times (SO_TXTIME), and without one it drops them")
-                .at(&etf.span)
+                .at(&self.span)
                 .help("it is understood in a class of `taprio` with `flags 0x1`, which gives packets the times at which gates open"));
         }
-        if !etf.takes_all {
+        if !self.takes_all {
             return Err(Problem::new(
                 "`etf` without `skip_sock_check`: it drops packets of sockets that give no times",
             )
-            .at(&etf.span)
+            .at(&self.span)
             .help("as in: etf skip_sock_check offload delta 200000 clockid CLOCK_TAI"));
         }
-        let name = Word::new("pfifo", &etf.span);
+        let name = Word::new("pfifo", &self.span);
         let mut plain =
             Managed::read(name, &mut Words::new(PLAIN))?.ok_or_else(|| unknown(name, "etf", &[]))?;
         plain.remarks.push(LAUNCHED.into());
-        Ok(Kind::Managed(plain))
+        Ok(plain)
     }
 }
 

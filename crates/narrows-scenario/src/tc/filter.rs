@@ -5,11 +5,11 @@ use std::ops::{Range, RangeInclusive};
 use narrows_core::classify::Families;
 
 use super::Handle;
+use super::action::Shared;
 use super::action::{self, Actions, Outcome};
 use super::both::both;
 use super::ematch::{self, Lengths};
 use super::flow::Flow;
-use super::shared::Shared;
 use super::u32::{Id, U32};
 use super::verdict::Verdict;
 use super::{abbreviation, flower, protocol};

@@ -1,7 +1,7 @@
 //! `tc filter show dev X`.
 
+use super::action::Shared;
 use super::command::{Body, Command};
-use super::shared::Shared;
 use crate::ScenarioError;
 use crate::dialect::Words;
 use crate::netem::Verb;

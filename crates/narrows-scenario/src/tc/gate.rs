@@ -5,7 +5,7 @@
 
 use narrows_core::{Bytes, Duration};
 
-use super::shared;
+use super::unit;
 use crate::dialect::{Word, Words};
 use crate::keys::kind::text;
 use crate::node::{Node, Table, Value};
@@ -32,7 +32,7 @@ pub(super) fn read(action: Word<'_>, words: &mut Words<'_>) -> Result<(Table, Op
             }
             "index" => {
                 words.take();
-                index = Some(shared::number(word, words)?);
+                index = Some(unit::index(word, words)?);
             }
             // The clock, and what concerns hardware.
             "clockid" | "cycle-time-ext" | "flags" | "priority" => {

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use narrows_core::Duration;
 
+use super::action::Shared;
 use super::command::Command;
-use super::shared::Shared;
-use super::{netfilter, programs};
+use super::netfilter;
+use super::programs::{self, is_firewall, is_tc};
 use crate::dialect::shell::{self, Joined, Piece};
 use crate::dialect::sleep::{self, SLEEP};
 use crate::dialect::{Expanded, Variables, as_words};
@@ -299,12 +300,4 @@ fn batch(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
         };
     }
     Ok(None)
-}
-
-pub(super) fn is_tc(word: Word<'_>) -> bool {
-    word.text == "tc" || word.text.ends_with("/tc")
-}
-
-pub(super) fn is_firewall(word: Word<'_>) -> bool {
-    matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables" | "ipset"))
 }

@@ -1,10 +1,17 @@
 //! Programs of a script other than tc: those that run tc elsewhere, those that prepare devices, and those that narrows does
 //! not know.
 
-use super::line::{is_firewall, is_tc};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
 use crate::problem::Problem;
+
+pub(super) fn is_tc(word: Word<'_>) -> bool {
+    word.text == "tc" || word.text.ends_with("/tc")
+}
+
+pub(super) fn is_firewall(word: Word<'_>) -> bool {
+    matches!(word.text.rsplit('/').next(), Some("iptables" | "ip6tables" | "ipset"))
+}
 
 /// Commands that prepare devices or print text: with them a script has the same effect on packets here.
 const OTHERS: &[(&str, &str)] = &[

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use narrows_core::Duration;
 
+use super::action::Shared;
 use super::command::{Body, Command, Place};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::netfilter::Firewall;
-use super::shared::Shared;
 use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;

@@ -8,22 +8,30 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::action::Actions;
+use super::unit;
 use crate::dialect::{Word, Words};
-use crate::netem::units;
 use crate::problem::{Found, Problem, one_of};
+
+/// What a filter does with a packet, as far as it matters where filters share it.
+pub(super) trait Shareable: Clone {
+    /// Parses a single action that is in no filter. Returns its kind and its number, too.
+    fn alone<'a>(action: Word<'a>, words: &mut Words<'a>) -> Result<(String, Option<u32>, Self), Problem>;
+
+    /// Whether there is a policer in it.
+    fn polices(&self) -> bool;
+}
 
 /// The actions of a script so far, in each network namespace.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct Shared<A> {
     /// The namespace of the command that is read.
     namespace: Option<String>,
-    all: BTreeMap<(Option<String>, String, u32), Action>,
+    all: BTreeMap<(Option<String>, String, u32), Action<A>>,
 }
 
 #[derive(Debug)]
-struct Action {
-    does: Actions,
+struct Action<A> {
+    does: A,
     /// The command of the filter that has it.
     used: Option<Range<usize>>,
 }
@@ -33,7 +41,7 @@ pub(super) const CONTROL: &str = "gact";
 
 const VERBS: &[&str] = &["change", "replace", "delete", "get", "add", "list", "ls", "show", "flush"];
 
-impl Shared {
+impl<A: Shareable> Shared<A> {
     /// The commands that follow are of this namespace.
     pub(super) fn enter(&mut self, namespace: Option<&str>) {
         self.namespace = namespace.map(str::to_owned);
@@ -44,7 +52,7 @@ impl Shared {
     }
 
     /// The action of this kind and number, for another filter.
-    pub(super) fn take(&mut self, kind: &str, index: u32, at: Word<'_>) -> Result<Option<Actions>, Problem> {
+    pub(super) fn take(&mut self, kind: &str, index: u32, at: Word<'_>) -> Result<Option<A>, Problem> {
         let Some(action) = self.all.get_mut(&self.key(kind, index)) else { return Ok(None) };
         if let Some(other) = action.used.as_ref().filter(|_| action.does.polices()) {
             return Err(at
@@ -57,7 +65,7 @@ impl Shared {
     }
 
     /// Keeps an action of a filter.
-    pub(super) fn keep(&mut self, kind: &str, index: u32, does: Actions, at: Word<'_>) {
+    pub(super) fn keep(&mut self, kind: &str, index: u32, does: A, at: Word<'_>) {
         self.all.insert(self.key(kind, index), Action { does, used: Some(at.span()) });
     }
 
@@ -108,7 +116,7 @@ impl Shared {
         while words.peek().is_some() {
             words.take_if("action");
             let name = words.expect(verb, "an action")?;
-            let (kind, index, does) = Actions::alone(name, words)?;
+            let (kind, index, does) = A::alone(name, words)?;
             let Some(index) = index else {
                 said.push(format!("`{kind}` gets a number of the kernel's choice: no filter here names it."));
                 continue;
@@ -141,7 +149,7 @@ impl Shared {
             words.take_if("action");
             let Some(kind) = words.take() else { break };
             words.take_if("index");
-            let index = number(kind, words)?;
+            let index = unit::index(kind, words)?;
             let key = self.key(kind.text, index);
             said.push(match self.all.get(&key) {
                 None => "There is nothing to delete: tc would report an error and the script would continue.",
@@ -154,10 +162,4 @@ impl Shared {
         }
         Ok(said.join(" "))
     }
-}
-
-/// The number of an action.
-pub(super) fn number(after: Word<'_>, words: &mut Words<'_>) -> Result<u32, Problem> {
-    let word = words.expect(after, "a number")?;
-    Ok(units::integer(word, "a number", 1, u32::MAX.into())? as u32)
 }

@@ -134,7 +134,12 @@ impl Tree {
         let at = |problem: Problem| problem.put_at(&command.span);
         match &command.body {
             Body::Qdisc(Some(qdisc::Kind::Etf(etf))) if command.verb != Verb::Delete => {
-                let queue = self.launched(etf, command)?;
+                let around = match command.parent {
+                    Some(Parent::Of(class)) => self.qdisc(class).map(|qdisc| &qdisc.kind),
+                    _ => None,
+                };
+                let gets_times = matches!(around, Some(qdisc::Kind::Taprio(taprio)) if taprio.gives_times);
+                let queue = qdisc::Kind::Managed(etf.queue(gets_times)?);
                 self.apply_qdisc(command, Some(&queue)).map_err(at)
             }
             Body::Qdisc(kind) => self.apply_qdisc(command, kind.as_ref()).map_err(at),

@@ -352,3 +352,8 @@ pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
     let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
     if known.is_empty() { problem } else { suggest(problem, word.text, known) }
 }
+
+/// The number of an action that filters share.
+pub(super) fn index(after: Word<'_>, words: &mut Words<'_>) -> Result<u32, Problem> {
+    Ok(number(after, words, 1, u32::MAX.into())? as u32)
+}
