@@ -132,28 +132,25 @@ impl Agenda {
 
     fn sink(&mut self, mut at: usize) {
         let entry = self.heap[at];
-        while let Some((below, child)) = self.first_child(at)
-            && child < entry
-        {
+        loop {
+            let first = WIDTH * at + 1;
+            let last = (first + WIDTH).min(self.heap.len());
+            let Some((&least, others)) = self.heap.get(first..last).and_then(<[_]>::split_first) else {
+                break;
+            };
+            let (mut child, mut below) = (least, first);
+            for (&other, place) in others.iter().zip(first + 1..) {
+                let is_less = other < child;
+                child = if is_less { other } else { child };
+                below = if is_less { place } else { below };
+            }
+            if entry <= child {
+                break;
+            }
             self.place(at, child);
             at = below;
         }
         self.place(at, entry);
-    }
-
-    /// The first of the entries below one, and its place.
-    #[inline(always)]
-    fn first_child(&self, at: usize) -> Option<(usize, Entry)> {
-        let first = WIDTH * at + 1;
-        let Some(children) = self.heap.get(first..).and_then(<[_]>::first_chunk::<WIDTH>) else {
-            let last = (first..self.heap.len()).min_by_key(|&place| self.heap[place])?;
-            return Some((last, self.heap[last]));
-        };
-        // Without a branch: pairs, and the first of each.
-        let left = usize::from(children[1] < children[0]);
-        let right = 2 + usize::from(children[3] < children[2]);
-        let least = if children[right] < children[left] { right } else { left };
-        Some((first + least, children[least]))
     }
 
     fn place(&mut self, at: usize, entry: Entry) {

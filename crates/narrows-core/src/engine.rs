@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::{Change, LinkConfig, LinkView, Question};
 use crate::network::{
-    BuildError, Crossing, Decided, Network, NetworkConfig, Parts, PortCounters, Regions, RouterCounters,
-    RulesChange, RulesCounters, SwitchCounters, Verdict,
+    BuildError, Crossing, Network, NetworkConfig, Parts, PortCounters, Regions, RouterCounters, RulesChange,
+    RulesCounters, SwitchCounters, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId, Quoted, TcpOptions};
-use crate::pool::{HeaderEdit, PacketRef, PacketState, Passed, Pool, Rest};
+use crate::pool::{HeaderEdit, Passed, Pool};
 use crate::rules::{Answer, PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
@@ -104,40 +104,6 @@ pub enum Body<'a, B> {
     Shared(&'a B),
 }
 
-impl<'a, B> Event<'a, B> {
-    /// The event of a plain packet: see `Removed::is_plain`.
-    #[inline(always)]
-    fn plain(decided: &Decided, state: &PacketState, body: Body<'a, B>) -> Self {
-        Self {
-            at: decided.at,
-            arrival: state.arrival,
-            queued: state.queued,
-            id: state.id,
-            verdict: decided.verdict(),
-            length: state.length,
-            key: state.key,
-            copy: state.copy,
-            hops: 0,
-            link_header: state.link_header,
-            answer: None,
-            header_edit: None,
-            fragment: None,
-            flips: Vec::new(),
-            passed: &[],
-            body,
-        }
-    }
-
-    /// The event of any other packet.
-    #[inline(never)]
-    fn full(decided: &Decided, pool: &'a mut Pool, body: Body<'a, B>) -> Option<Self> {
-        let (state, rest) = pool.rest_of(decided.packet);
-        let Rest { fragment, flips, hops, header_edit, passed } = rest;
-        let answer = decided.answer();
-        Some(Self { answer, hops, header_edit, fragment, flips, passed, ..Self::plain(decided, state, body) })
-    }
-}
-
 impl<B> Body<'_, B> {
     /// A reference to the body in either case.
     pub fn get(&self) -> &B {
@@ -168,17 +134,12 @@ impl<B> Engine<B> {
     pub fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<B>) -> PacketId {
         self.catch_up(at);
         let (id, inside) = self.network.arrive(port, &packet);
-        self.keep_body(inside, packet.body);
-        id
-    }
-
-    #[inline(always)]
-    fn keep_body(&mut self, packet: PacketRef, body: B) {
-        let slot = Pool::slot(packet);
+        let slot = Pool::slot(inside);
         if slot >= self.bodies.len() {
             self.make_room();
         }
-        self.bodies[slot] = Some(body);
+        self.bodies[slot] = Some(packet.body);
+        id
     }
 
     /// Whether a queue compares the options of TCP segments. They are then to be told by [`Engine::set_tcp_options`], and
@@ -279,7 +240,11 @@ impl<B> Engine<B> {
     /// event.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Event<'_, B>> {
-        let decided = self.network.decide_next(now)?;
+        if self.network.decide_next(now) { self.report() } else { None }
+    }
+
+    fn report(&mut self) -> Option<Event<'_, B>> {
+        let decided = self.network.take_decided()?;
         let removed = self.network.pool.remove(decided.packet);
         let kept = &mut self.bodies[removed.body_slot];
         let in_use = "a slot in use has a body until its last use";
@@ -287,11 +252,25 @@ impl<B> Engine<B> {
             true => Body::Last(kept.take().expect(in_use)),
             false => Body::Shared(kept.as_ref().expect(in_use)),
         };
-        // On two paths: where they met, the many constants of a plain packet's event would go through the stack.
-        match removed.is_plain {
-            true => Some(Event::plain(&decided, removed.state, body)),
-            false => Event::full(&decided, &mut self.network.pool, body),
-        }
+        let state = removed.state;
+        Some(Event {
+            at: decided.at,
+            verdict: decided.verdict(),
+            answer: decided.answer(),
+            id: state.id,
+            copy: state.copy,
+            hops: removed.hops,
+            arrival: state.arrival,
+            queued: state.queued,
+            length: state.length,
+            link_header: state.link_header,
+            header_edit: removed.header_edit,
+            key: state.key,
+            fragment: state.fragment(),
+            flips: removed.flips,
+            passed: removed.passed,
+            body,
+        })
     }
 
     /// The engine's current time: the latest time of an input, of an event, or of a poll that returned
@@ -422,7 +401,11 @@ impl<B> Engine<B> {
     pub fn take_over(&mut self, crossing: Crossing<B>) {
         let Crossing { element, packet, body } = crossing;
         let packet = self.network.take_over(element, packet);
-        self.keep_body(packet, body);
+        let slot = Pool::slot(packet);
+        if slot >= self.bodies.len() {
+            self.make_room();
+        }
+        self.bodies[slot] = Some(body);
     }
 
     /// Takes over from another engine what it has of a link that leads away from this one: packets in flight and counters.

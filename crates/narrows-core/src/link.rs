@@ -62,7 +62,7 @@ use alloc::string::String;
 
 use crate::counters::{Counters, DropReason};
 use crate::model::Propagation;
-use crate::pool::{PacketRef, PacketState, Pool};
+use crate::pool::{PacketRef, Pool};
 use crate::queue::context::{Draws, Noted};
 use crate::queue::{Context, Drops, Wire};
 use crate::random::{Seed, Stream};
@@ -87,7 +87,9 @@ struct Transmission {
     /// When the packet went on the wire, and the bits it occupies there.
     began: Time,
     bits: u64,
-    /// Work left over for a successor that starts at once. At a rate, it comes from rounding the end up and is
+    /// When the transmission ends if the rate stays the same; never if the wire is down for good.
+    end: Time,
+    /// Work left over for a successor that starts at once. At a rate, it comes from rounding `end` up and is
     /// less than a nanosecond's work; with delivery opportunities, it is the unused part of them, and many
     /// may coincide.
     surplus: Work,
@@ -112,9 +114,8 @@ pub(crate) struct Link {
     transmission: Option<Transmission>,
     /// When the last transmission ended, and its surplus.
     freed: (Time, Work),
-    /// When the transmission ends if the rate stays the same, never if the wire is down for good; while the wire is free,
-    /// when the queue releases the packet that it withholds.
-    wire_event: Time,
+    /// When the queue releases the packet that it withholds while the wire is free.
+    not_before: Time,
     /// When the rate or the queue's bound changes next.
     varies: Time,
     line: DelayLine,
@@ -136,22 +137,6 @@ pub(crate) struct Link {
 struct Streams {
     fragments: Stream,
     delay: Stream,
-}
-
-/// A packet that has left, with what comes next needs of its state.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
-    pub(crate) packet: PacketRef,
-    pub(crate) lane: u8,
-    pub(crate) length: u32,
-    pub(crate) frame_length: u64,
-}
-
-impl Left {
-    #[inline]
-    const fn new(packet: PacketRef, state: &PacketState) -> Self {
-        Self { packet, lane: state.lane, length: state.length, frame_length: state.frame_length() }
-    }
 }
 
 impl Link {
@@ -178,7 +163,7 @@ impl Link {
             streams,
             transmission: None,
             freed: (Time::ZERO, Work::default()),
-            wire_event: Time::NEVER,
+            not_before: Time::NEVER,
             varies: Time::ZERO,
             line: DelayLine::default(),
             last_due: Time::ZERO,
@@ -238,7 +223,8 @@ impl Link {
     /// When [`Link::step`] has something to do. Any call that changes the link may move it.
     #[inline]
     pub(crate) fn next_event(&self) -> Time {
-        self.wire_event.min(self.line.next_due()).min(self.deadline)
+        let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
+        wire.min(self.line.next_due()).min(self.deadline)
     }
 
     /// No packet leaves before this time unless one arrives or something changes: the packet whose
@@ -249,12 +235,13 @@ impl Link {
             Delay::Constant(delay) if !skips => delay.0,
             _ => Duration::ZERO,
         };
-        (self.wire_event + least).min(self.line.next_due()).min(self.deadline)
+        let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
+        (wire + least).min(self.line.next_due()).min(self.deadline)
     }
 
     /// Takes a packet that arrives at `now`, or drops it if it has already visited `most` elements. All events up to
     /// `now` have been handled.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
@@ -270,20 +257,9 @@ impl Link {
         if !state.count_visit(most) {
             return drops.push(packet, DropReason::Loop);
         }
-        let fits = self.settings.mtu.is_none_or(|mtu| state.length <= mtu.bytes);
         if let Some(link) = self.draws.cyclic {
             pool.count_visit(packet, link);
         }
-        let is_impaired = self.impairments.as_ref().is_some_and(|impairments| impairments.meet_arrivals());
-        if fits && !is_impaired {
-            return self.enqueue(now, packet, pool, drops);
-        }
-        self.arrive_impaired(now, packet, pool, drops);
-    }
-
-    /// The rest of [`Link::arrive`] where it is not only to enqueue the packet.
-    #[inline(never)]
-    fn arrive_impaired(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
         if let Some(impairments) = &mut self.impairments {
             if let Some(loss) = &mut impairments.ingress_loss {
                 let stream = &impairments.streams.ingress_loss;
@@ -313,38 +289,25 @@ impl Link {
 
     /// Handles one event that is due at `now`, the time that [`Link::next_event`] returned. Order of events
     /// at one instant: packets leave the delay line in the order in which they entered it, a slot releases
-    /// its packets, an answer times out, the transmitter moves on. Returns the packet that left, if one did.
+    /// its packets, an answer times out, the transmitter moves on. Returns the packet that left and its lane,
+    /// if one did.
     #[inline(always)]
-    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<Left> {
-        if self.line.next_due() == now || self.deadline == now {
-            return self.pass_gate(now, pool, drops);
+    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
+        if self.line.next_due() == now {
+            let packet = self.line.pop(pool)?;
+            if self.gate.is_some() && !self.passes_gate(now, packet, pool) {
+                return None;
+            }
+            return Some(self.depart(now, packet, pool));
         }
-        self.serve(now, pool, drops);
-        None
-    }
-
-    /// As [`Link::step`], if it is only that the next packet in the delay line leaves. Then nothing is dropped.
-    #[inline(always)]
-    pub(crate) fn step_out(&mut self, now: Time, pool: &Pool) -> Option<Left> {
-        if self.line.next_due() != now || self.gate.is_some() {
+        if self.deadline == now {
+            if let Some(packet) = self.pass_next(now, pool) {
+                return Some(self.depart(now, packet, pool));
+            }
+            self.expire(now, pool, drops);
             return None;
         }
-        let (packet, state) = self.line.pop(pool)?;
-        Some(self.depart(now, Left::new(packet, state)))
-    }
-
-    /// A packet comes to the gate, a slot opens, or an answer times out.
-    #[inline(never)]
-    fn pass_gate(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<Left> {
-        if self.line.next_due() == now {
-            let (packet, state) = self.line.pop(pool)?;
-            let left = Left::new(packet, state);
-            return self.passes_gate(now, packet, pool).then(|| self.depart(now, left));
-        }
-        if let Some(packet) = self.pass_next(now, pool) {
-            return Some(self.depart(now, Left::new(packet, pool.get(packet))));
-        }
-        self.expire(now, pool, drops);
+        self.serve(now, pool, drops);
         None
     }
 
@@ -355,9 +318,10 @@ impl Link {
     }
 
     #[inline]
-    fn depart(&mut self, now: Time, left: Left) -> Left {
-        self.counters[usize::from(left.lane)].depart(now, left.length);
-        left
+    fn depart(&mut self, now: Time, packet: PacketRef, pool: &Pool) -> (PacketRef, u8) {
+        let state = pool.get(packet);
+        self.counters[usize::from(state.lane)].depart(now, state.length);
+        (packet, state.lane)
     }
 
     /// As [`Link::propagate`], for a duplicate.
@@ -420,32 +384,22 @@ impl Link {
         if self.varies <= now {
             self.vary(now);
         }
-        if self.transmission.is_some() {
-            let ends = self.wire_event == now;
-            self.queue.enqueue(now, packet, &mut Context::new(pool, drops, &self.draws));
-            if ends {
-                self.serve_late(now, pool, drops);
+        let context = &mut Context::new(pool, drops, &self.draws);
+        match &self.transmission {
+            Some(transmission) => {
+                let ends = transmission.end == now;
+                self.queue.enqueue(now, packet, context);
+                if ends {
+                    self.serve_late(now, pool, drops);
+                }
             }
-            return;
-        }
-        self.wire_event = Time::NEVER;
-        let state = pool.get(packet);
-        if self.queue.would_pass(state.length) {
-            let bits = self.overhead.bits(state.length, state.link_header);
-            if self.put_on_wire(now, packet, Duration::ZERO, bits, pool, drops) {
-                self.serve_next(now, pool, drops);
+            None => {
+                self.not_before = Time::NEVER;
+                let next = self.queue.pass(now, packet, context);
+                if self.follow(now, next, pool, drops) {
+                    self.serve_next(now, pool, drops);
+                }
             }
-        } else {
-            self.pass_queue(now, packet, pool, drops);
-        }
-    }
-
-    /// A packet comes to the queue while the wire is free.
-    #[inline(never)]
-    fn pass_queue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        let next = self.queue.pass(now, packet, &mut Context::new(pool, drops, &self.draws));
-        if self.follow(now, next, pool, drops) {
-            self.serve_next(now, pool, drops);
         }
     }
 

@@ -17,7 +17,6 @@ pub use config::{
     BuildError, NetworkConfig, PipeConfig, PortConfig, Route, RouterConfig, RulesChange, RulesConfig, Spread,
     SwitchConfig, SwitchPort, Verdict, VlanSet,
 };
-pub(crate) use decided::Decided;
 pub use divided::{Crossing, Regions};
 pub use parts::Parts;
 pub use router::RouterCounters;
@@ -33,7 +32,7 @@ use crate::classify::Flow;
 use crate::counters::{DropReason, Tally};
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
 use crate::link::instances::{Found, Made};
-use crate::link::{Change, Left, Link, Question, Target};
+use crate::link::{Change, Link, Question, Target};
 use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
@@ -41,6 +40,7 @@ use crate::random::Seed;
 use crate::rules::{Lpm, PreparedRules, RuleChange};
 use crate::time::Time;
 use classified::{Classified, Pipe};
+use decided::Decided;
 use divided::Divided;
 use names::Named;
 use router::{Known, Router};
@@ -201,100 +201,63 @@ impl Network {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
-            let delivered = self.step(at, element);
-            self.decided.extend(delivered);
+            self.step(at, element);
         }
     }
 
-    /// Handles events up to and including `now` until there is a verdict, and returns that. Its packet stays in the
-    /// pool until it is removed.
+    /// Handles events up to and including `now` until there is a verdict to poll. Returns whether there is
+    /// one.
     #[inline]
-    pub(crate) fn decide_next(&mut self, now: Time) -> Option<Decided> {
-        if let Some(decided) = self.decided.pop_front() {
-            return Some(decided);
+    pub(crate) fn decide_next(&mut self, now: Time) -> bool {
+        if !self.decided.is_empty() {
+            return true;
         }
         if self.agenda.first().is_some_and(|(at, _)| at <= now) {
             return self.decide_by_steps(now);
         }
         self.now = self.now.max(now);
-        None
+        false
     }
 
     /// As [`Network::decide_next`], once an event is due: often several steps come before a verdict.
     #[inline(never)]
-    fn decide_by_steps(&mut self, now: Time) -> Option<Decided> {
+    fn decide_by_steps(&mut self, now: Time) -> bool {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
-            if let Some(delivered) = self.step(at, element) {
-                if self.decided.is_empty() {
-                    return Some(delivered);
-                }
-                // What was dropped in this step comes first.
-                self.decided.push_back(delivered);
-            }
-            if let Some(decided) = self.decided.pop_front() {
-                return Some(decided);
+            self.step(at, element);
+            if !self.decided.is_empty() {
+                return true;
             }
         }
         self.now = self.now.max(now);
-        None
+        false
     }
 
-    /// Handles one event of an element. Returns the verdict on a packet that left for a port: it is the last of the
-    /// step, and most often polled at once, so it need not go through `decided`.
+    /// Handles one event of an element.
     #[inline(always)]
-    fn step(&mut self, at: Time, element: u32) -> Option<Decided> {
+    fn step(&mut self, at: Time, element: u32) {
         self.now = at;
         if self.has_new_ways {
             self.settle_ways();
         }
         let link = &mut self.links[element as usize];
-        if let Some(left) = link.step_out(at, &self.pool) {
-            let next = link.next_event();
-            self.agenda.set_first(element, next);
-            return self.leave_element(at, element, left);
-        }
         let left = link.step(at, &mut self.pool, &mut self.drops);
         let next = link.next_event();
         self.agenda.set_first(element, next);
-        self.settle_drops(element);
-        match left {
-            Some(left) => self.leave_element(at, element, left),
-            None => {
-                self.end_step(element);
-                None
-            }
-        }
-    }
-
-    /// A step of an element is over.
-    #[inline(always)]
-    fn end_step(&mut self, element: u32) {
-        if element >= self.configured {
-            self.settle_made(element);
-        }
+        self.settle_rest(element);
         if self.divided.is_some() {
             self.end_turn(element);
         }
-    }
-
-    /// A packet leaves an element in a step of that, which is then over.
-    #[inline(always)]
-    fn leave_element(&mut self, at: Time, element: u32, left: Left) -> Option<Decided> {
-        self.end_step(element);
         // At most one packet leaves per step, so forwarding goes one level deep: to a port, or into a link,
         // whose own packets leave in later steps.
-        debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
-        if self.pool.keeps_passed() {
-            self.pool.pass(left.packet, at);
+        if let Some((packet, lane)) = left {
+            debug_assert!(!self.leads_away(element), "what is in flight there is another engine's");
+            if self.pool.keeps_passed() {
+                self.pool.pass(packet, at);
+            }
+            self.forward(packet, self.exits[element as usize][usize::from(lane)]);
         }
-        let exit = self.exits[element as usize][usize::from(left.lane)];
-        if let Hop::Port(port) = exit {
-            return Some(self.deliver(left.packet, left.length, left.frame_length, port));
-        }
-        self.forward(left.packet, exit);
-        None
     }
 
     fn element(&self, link: LinkId) -> usize {
@@ -413,19 +376,19 @@ impl Network {
     /// Forwards a packet to its next hop.
     #[inline(always)]
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
-        match hop {
-            Hop::Port(port) => {
-                let state = self.pool.get(packet);
-                let (length, frame_length) = (state.length, state.frame_length());
-                let delivered = self.deliver(packet, length, frame_length, port);
-                self.decided.push_back(delivered);
-            }
-            Hop::Link { link, lane } => self.visit(packet, link, lane),
+        let past_rules = match hop {
             Hop::FromPipe { rules, incoming } => {
                 let length = self.pool.get(packet).length;
-                let past_rules = self.rules[rules as usize].past_rules(length, incoming);
-                self.forward_by(packet, past_rules.unwrap_or(hop));
+                self.rules[rules as usize].past_rules(length, incoming)
             }
+            _ => None,
+        };
+        match past_rules.unwrap_or(hop) {
+            Hop::Port(port) => {
+                let length = self.decide(packet, Verdict::Delivered(port));
+                self.ports[usize::from(port.index())].counters.delivered.add(length);
+            }
+            Hop::Link { link, lane } => self.visit(packet, link, lane),
             hop => self.forward_by(packet, hop),
         }
     }
@@ -583,7 +546,6 @@ impl Network {
         element
     }
 
-    #[inline(always)]
     fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
         if self.pool.keeps_passed() {
             self.pool.enter(packet, self.link_of(link), self.now);
@@ -607,7 +569,9 @@ impl Network {
     /// As [`Network::settle`], but for the agenda.
     #[inline(always)]
     fn settle_rest(&mut self, link: u32) {
-        self.settle_drops(link);
+        if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
+            self.settle_drops(link);
+        }
         if link >= self.configured {
             self.settle_made(link);
         }
@@ -623,15 +587,7 @@ impl Network {
         }
     }
 
-    #[inline(always)]
     fn settle_drops(&mut self, link: u32) {
-        if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
-            self.count_drops(link);
-        }
-    }
-
-    #[inline(never)]
-    fn count_drops(&mut self, link: u32) {
         while let Some((lane, what)) = self.drops.noted.pop_front() {
             self.links[link as usize].count(lane, what);
         }
@@ -645,19 +601,17 @@ impl Network {
         }
     }
 
-    /// The verdict on a packet that has come to a port.
-    #[inline(always)]
-    fn deliver(&mut self, packet: PacketRef, length: u32, frame_length: u64, port: PortId) -> Decided {
-        self.pool.leave_with(packet, frame_length);
-        self.ports[usize::from(port.index())].counters.delivered.add(length);
-        Decided::new(self.now, packet, Verdict::Delivered(port))
-    }
-
     /// Gives a packet its verdict. Returns its length.
     #[inline(always)]
     fn decide(&mut self, packet: PacketRef, verdict: Verdict) -> u32 {
         self.decided.push_back(Decided::new(self.now, packet, verdict));
         self.pool.leave(packet)
+    }
+
+    /// Takes the oldest verdict. Its packet stays in the pool until it is removed.
+    #[inline]
+    pub(crate) fn take_decided(&mut self) -> Option<Decided> {
+        self.decided.pop_front()
     }
 
     /// Packets without a verdict.

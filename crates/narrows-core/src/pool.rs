@@ -9,7 +9,6 @@ mod travelling;
 mod visits;
 
 pub use carried::{HeaderEdit, Passed};
-pub(crate) use list::DueList;
 pub use list::PacketList;
 pub(crate) use travelling::Travelling;
 
@@ -53,7 +52,7 @@ pub struct PacketState {
     pub id: PacketId,
     /// When the packet was handed in.
     pub arrival: Time,
-    /// When the packet entered the queue it waits in; in a delay line it means something else.
+    /// When the packet entered the queue it waits in; in the delay line, when it is due to leave.
     pub entered: Time,
     /// Queueing time so far.
     pub queued: Duration,
@@ -117,7 +116,7 @@ impl PacketState {
     #[inline]
     pub(crate) const fn count_visit(&mut self, most: u8) -> bool {
         let has_left = self.visits < most;
-        self.visits += has_left as u8;
+        self.visits = self.visits.saturating_add(1);
         has_left
     }
 
@@ -141,18 +140,11 @@ impl PacketState {
 /// The result of [`Pool::remove`].
 pub(crate) struct Removed<'a> {
     pub(crate) state: &'a PacketState,
+    pub(crate) flips: Vec<u32>,
     /// The slot that keeps the body.
     pub(crate) body_slot: usize,
     /// Whether no other packet uses the body any more.
     pub(crate) last: bool,
-    /// Whether there is nothing else to know about it: see [`Pool::rest_of`].
-    pub(crate) is_plain: bool,
-}
-
-/// What a packet that is removed has only in some networks.
-pub(crate) struct Rest<'a> {
-    pub(crate) fragment: Option<Fragment>,
-    pub(crate) flips: Vec<u32>,
     /// Routers passed.
     pub(crate) hops: u8,
     /// How its link header differs from that in its body.
@@ -282,12 +274,10 @@ impl Pool {
     }
 
     fn take_flips(&mut self) -> u32 {
-        if let Some(at) = self.free_flips.pop() {
-            self.flips[at as usize].clear();
-            return at;
-        }
-        self.flips.push(Vec::new());
-        (self.flips.len() - 1) as u32
+        self.free_flips.pop().unwrap_or_else(|| {
+            self.flips.push(Vec::new());
+            (self.flips.len() - 1) as u32
+        })
     }
 
     #[inline]
@@ -415,16 +405,10 @@ impl Pool {
     pub(crate) fn leave(&mut self, packet: PacketRef) -> u32 {
         let state = self.get(packet);
         let (length, frame_length) = (state.length, state.frame_length());
-        self.leave_with(packet, frame_length);
-        length
-    }
-
-    /// As [`Pool::leave`], for a packet whose [`PacketState::frame_length`] is at hand.
-    #[inline]
-    pub(crate) fn leave_with(&mut self, packet: PacketRef, frame_length: u64) {
         self.inside -= 1;
         self.bytes -= frame_length;
         self.visits.forget(packet);
+        length
     }
 
     /// Frees the slot of a packet that has left. A slot that keeps a body is freed when the last copy is
@@ -440,28 +424,19 @@ impl Pool {
         });
         let state = &mut self.chunks[at / CHUNK][at % CHUNK];
         let last = elsewhere.unwrap_or_else(|| state.give_up(packet.0, &mut self.free));
-        let has_flips = state.flips != NONE;
-        if has_flips {
-            self.free_flips.push(state.flips);
-        }
-        let is_plain = !has_flips && state.fragment == 0 && self.carried.is_none();
-        Removed { state, body_slot: origin as usize, last, is_plain }
-    }
-
-    /// The rest about a packet that has just been removed: only in some networks there is any.
-    pub(crate) fn rest_of(&mut self, packet: PacketRef) -> (&PacketState, Rest<'_>) {
-        let at = packet.0 as usize;
-        let state = &self.chunks[at / CHUNK][at % CHUNK];
-        let carried = self.carried.as_ref().map(|all| &all[at]);
-        let flips = self.flips.get_mut(state.flips as usize).map_or(Vec::new(), core::mem::take);
-        let rest = Rest {
-            fragment: state.fragment(),
-            flips,
-            hops: carried.map_or(0, Carried::hops),
-            header_edit: carried.and_then(|carried| carried.header_edit(state)),
-            passed: carried.map_or(&[], Carried::passed),
+        let flips = match core::mem::replace(&mut state.flips, NONE) {
+            NONE => Vec::new(),
+            at => {
+                self.free_flips.push(at);
+                core::mem::take(&mut self.flips[at as usize])
+            }
         };
-        (state, rest)
+        let (mut hops, mut header_edit, mut passed) = (0, None, &[][..]);
+        if let Some(all) = &self.carried {
+            let carried = &all[at];
+            (hops, header_edit, passed) = (carried.hops(), carried.header_edit(state), carried.passed());
+        }
+        Removed { state, flips, body_slot: origin as usize, last, hops, header_edit, passed }
     }
 
     #[inline]

@@ -82,7 +82,7 @@ pub trait ServiceCurve: fmt::Debug + Send {
 pub struct ConstantRate(pub Rate);
 
 impl ServiceCurve for ConstantRate {
-    #[inline(always)]
+    #[inline]
     fn finish(&self, start: Time, work: Work) -> Option<Finish> {
         let rate = self.0.bits_per_second();
         if rate == 0 {
@@ -158,7 +158,6 @@ impl Overhead {
         Self { link_header: false, extra: 8, minimum: 0, cells: Some(Cells { payload: 48, size: 53 }) };
 
     /// The bits that the packet occupies on the wire.
-    #[inline(always)]
     pub const fn bits(&self, length: u32, link_header: u8) -> u64 {
         let counted = length as i64 + if self.link_header { link_header as i64 } else { 0 };
         let sum = counted + self.extra as i64;

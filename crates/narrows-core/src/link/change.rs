@@ -92,7 +92,7 @@ impl Link {
             }
             transmission.since = now;
         }
-        (self.wire_event, transmission.surplus) =
+        (transmission.end, transmission.surplus) =
             self.predict(transmission.since, transmission.work, Work::default());
         self.transmission = Some(transmission);
     }

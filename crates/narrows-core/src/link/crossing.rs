@@ -24,15 +24,9 @@ impl Link {
             || self.settings.mtu.is_some_and(|mtu| mtu.policy == MtuPolicy::Fragment)
     }
 
-    /// Takes the first packet out of the delay line, whenever it is due: that is then in its state.
+    /// Takes the first packet out of the delay line, whenever it is due.
     pub(crate) fn take_from_line(&mut self, pool: &mut Pool) -> Option<PacketRef> {
-        let due = self.line.next_due();
-        if due == Time::NEVER {
-            return None;
-        }
-        let (packet, _) = self.line.pop(pool)?;
-        pool.get_mut(packet).entered = due;
-        Some(packet)
+        if self.line.next_due() == Time::NEVER { None } else { self.line.pop(pool) }
     }
 
     /// Puts a packet that was in the delay line of this link in another engine into this one.

@@ -58,11 +58,6 @@ impl Impairments {
         }
     }
 
-    /// Whether there are some before the queue.
-    pub(super) fn meet_arrivals(&self) -> bool {
-        self.ingress_loss.is_some() || self.ingress.is_some() || self.policer.is_some()
-    }
-
     /// Whether this packet skips the delay.
     pub(super) fn skips(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &Pool) -> bool {
         let Some(reorder) = &mut self.reorder else { return false };

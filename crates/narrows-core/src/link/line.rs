@@ -7,12 +7,16 @@
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-use crate::pool::{DueList, PacketRef, PacketState, Pool};
+use crate::pool::{PacketList, PacketRef, Pool};
 use crate::time::Time;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct DelayLine {
-    row: DueList,
+    /// The due time of each is in the packet, in [`PacketState::entered`](crate::PacketState::entered).
+    row: PacketList,
+    /// When the first and the last packet in the list are due.
+    first: Time,
+    last: Time,
     overtaking: BinaryHeap<Overtaking>,
     sequence: u32,
 }
@@ -22,6 +26,18 @@ pub(crate) struct DelayLine {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Overtaking(Reverse<u128>);
 
+impl Default for DelayLine {
+    fn default() -> Self {
+        Self {
+            row: PacketList::default(),
+            first: Time::NEVER,
+            last: Time::ZERO,
+            overtaking: BinaryHeap::new(),
+            sequence: 0,
+        }
+    }
+}
+
 impl DelayLine {
     pub(crate) fn len(&self) -> u64 {
         self.row.len() + self.overtaking.len() as u64
@@ -30,15 +46,18 @@ impl DelayLine {
     /// When the next packet leaves.
     #[inline]
     pub(crate) fn next_due(&self) -> Time {
-        self.row.first().min(self.overtaking.peek().map_or(Time::NEVER, Overtaking::due))
+        self.first.min(self.overtaking.peek().map_or(Time::NEVER, Overtaking::due))
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, due: Time, packet: PacketRef, pool: &mut Pool) {
-        match self.row.takes(due) {
-            true => self.row.push(due, packet, pool),
-            false => self.overtake(due, packet),
+        if self.row.is_empty() {
+            self.first = due;
+        } else if due < self.last {
+            return self.overtake(due, packet);
         }
+        self.last = due;
+        self.row.push_due(due, packet, pool);
     }
 
     #[inline(never)]
@@ -60,12 +79,13 @@ impl DelayLine {
     /// packet in the list entered before one in the heap, because the last packet of the list was due later
     /// when the heap took its own.
     #[inline(always)]
-    pub(crate) fn pop<'a>(&mut self, pool: &'a Pool) -> Option<(PacketRef, &'a PacketState)> {
-        if self.overtaking.peek().is_some_and(|overtaking| overtaking.due() < self.row.first()) {
-            let packet = self.pop_overtaking()?;
-            return Some((packet, pool.get(packet)));
+    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<PacketRef> {
+        if self.overtaking.peek().is_some_and(|overtaking| overtaking.due() < self.first) {
+            return self.pop_overtaking();
         }
-        self.row.pop(pool)
+        let packet = self.row.pop_front(pool);
+        self.first = self.row.front().map_or(Time::NEVER, |next| pool.get(next).entered);
+        packet
     }
 
     #[inline(never)]
@@ -155,7 +175,7 @@ mod tests {
                     prop_assert_eq!(line.next_due(), first);
                     let expected = (!plain.is_empty()).then(|| plain.remove(0));
                     floor = expected.map_or(floor, |p| p.0);
-                    prop_assert_eq!(line.pop(&pool).map(|(packet, _)| packet), expected.map(|p| p.1));
+                    prop_assert_eq!(line.pop(&mut pool), expected.map(|p| p.1));
                 }
                 prop_assert_eq!(line.len(), plain.len() as u64);
             }

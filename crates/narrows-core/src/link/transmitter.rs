@@ -1,6 +1,6 @@
 //! The transmitter: what goes on the wire, when its transmission ends, and what happens to it there.
 
-use super::{Delay, Link, Order, Service, Transmission, visit};
+use super::{Link, Service, Transmission, visit};
 use crate::counters::DropReason;
 use crate::pool::{PacketRef, Pool};
 use crate::queue::{Context, Dequeue, Drops};
@@ -15,7 +15,7 @@ impl Link {
     #[inline(always)]
     pub(super) fn serve(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         if let Some(transmission) = &self.transmission {
-            if self.wire_event != now {
+            if transmission.end != now {
                 return;
             }
             let (packet, began, bits) = (transmission.packet, transmission.began, transmission.bits);
@@ -24,7 +24,7 @@ impl Link {
             self.sent(now, packet, began, bits, pool, drops);
         }
         if self.queue.is_empty_fifo() && self.varies > now {
-            self.wire_event = Time::NEVER;
+            self.not_before = Time::NEVER;
             return;
         }
         self.serve_next(now, pool, drops);
@@ -41,7 +41,7 @@ impl Link {
     #[inline(never)]
     pub(super) fn serve_next(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         loop {
-            self.wire_event = Time::NEVER;
+            self.not_before = Time::NEVER;
             if self.varies <= now {
                 self.vary(now);
             }
@@ -57,56 +57,31 @@ impl Link {
     #[inline(always)]
     pub(super) fn follow(&mut self, now: Time, next: Dequeue, pool: &mut Pool, drops: &mut Drops) -> bool {
         match next {
-            Dequeue::Packet(packet) => {
-                let (waited, bits) = self.leave_queue(now, packet, pool);
-                self.put_on_wire(now, packet, waited, bits, pool, drops)
-            }
+            Dequeue::Packet(packet) => self.put_on_wire(now, packet, pool, drops),
             Dequeue::Ended(packet, began) => self.end_elsewhere(now, packet, began, pool, drops),
             Dequeue::NotBefore(at) => {
                 // The queue may be waiting for a rate change, so it is told the new rate before it is asked
                 // again. A queue that answered "not before now" would be asked forever, hence at least 1 ns.
                 let at = at.min(self.service.next_change(now));
-                self.wire_event = at.max(now + Duration::from_nanos(1));
+                self.not_before = at.max(now + Duration::from_nanos(1));
                 false
             }
             Dequeue::Empty => false,
         }
     }
 
-    /// Puts a packet that has waited so long on the free wire at `now`. Returns whether the wire is free again: a
-    /// transmission that takes no time never occupies it.
+    /// Puts a packet on the free wire at `now`. Returns whether the wire is free again: a transmission that
+    /// takes no time never occupies it.
     #[inline(always)]
-    pub(super) fn put_on_wire(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        waited: Duration,
-        bits: u64,
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) -> bool {
-        let waits = waited > Duration::ZERO;
-        if self.air.is_some() {
-            return self.put_on_air(now, packet, waits, bits, pool, drops);
+    fn put_on_wire(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) -> bool {
+        let transmission = self.transmit(now, packet, pool);
+        if transmission.end != now {
+            self.transmission = Some(transmission);
+            return false;
         }
-        let transmission = self.transmit(now, packet, waits, bits, (now, Work::default()));
-        self.begin(now, transmission, pool, drops)
-    }
-
-    /// As [`Link::put_on_wire`], where extra air time or a burst counts.
-    #[inline(never)]
-    fn put_on_air(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        waits: bool,
-        bits: u64,
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) -> bool {
-        let air = self.take_air(now, packet, Work::bits(bits), pool);
-        let transmission = self.transmit(now, packet, waits, bits, air);
-        self.begin(now, transmission, pool, drops)
+        self.freed = (now, transmission.surplus);
+        self.sent_at_once(now, packet, transmission.bits, pool, drops);
+        true
     }
 
     #[inline(never)]
@@ -114,20 +89,18 @@ impl Link {
         self.sent(now, packet, now, bits, pool, drops);
     }
 
-    /// When the transmission of a packet that goes on the wire at `now` ends, whose bits begin `since` then and of whose
-    /// work so much is paid; and the transmission.
+    /// The transmission of a packet that goes on the wire at `now`.
     #[inline(always)]
-    fn transmit(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        waits: bool,
-        bits: u64,
-        (since, paid): (Time, Work),
-    ) -> (Time, Transmission) {
-        let (mut work, mut left_over) = (Work(Work::bits(bits).0 - paid.0), Work::default());
+    fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
+        let (waited, bits) = self.leave_queue(now, packet, pool);
+        let (mut since, mut work, mut left_over) = (now, Work::bits(bits), Work::default());
+        let mut paid = Work::default();
+        if self.air.is_some() {
+            (since, paid) = self.take_air(now, packet, work, pool);
+            work.0 -= paid.0;
+        }
         // An opportunity does not last until the air time is over.
-        let waits = waits && since == now;
+        let waits = waited > Duration::ZERO && since == now;
         if self.freed.0 == now && (waits || self.service.keeps_surplus()) {
             let carried = self.freed.1;
             left_over = Work(carried.0.saturating_sub(work.0));
@@ -136,30 +109,9 @@ impl Link {
         let (end, surplus) = match work.0 {
             // Covered by the surplus of the previous transmission, whatever the curve does from now on.
             0 if paid == Work::default() && (bits > 0 || left_over > Work::default()) => (since, left_over),
-            // Then there is work, or nothing is left over.
-            _ if paid == Work::default() => self.predict(since, work, Work::default()),
             _ => self.predict(since, work, left_over),
         };
-        (end, Transmission { packet, since, work, began: now, bits, surplus })
-    }
-
-    /// A transmission begins. Returns whether it takes no time, so that the wire is free again.
-    #[inline(always)]
-    fn begin(
-        &mut self,
-        now: Time,
-        (end, transmission): (Time, Transmission),
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) -> bool {
-        if end != now {
-            self.wire_event = end;
-            self.transmission = Some(transmission);
-            return false;
-        }
-        self.freed = (now, transmission.surplus);
-        self.sent_at_once(now, transmission.packet, transmission.bits, pool, drops);
-        true
+        Transmission { packet, since, work, began: now, bits, end, surplus }
     }
 
     /// A packet that the queue itself has transmitted since `began` leaves the transmitter.
@@ -189,7 +141,6 @@ impl Link {
     }
 
     /// When work that begins at `since` ends at the current service curve, and the surplus then.
-    #[inline(always)]
     pub(super) fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
         let finish = match &self.service {
             Service::Constant(rate) => rate.finish(since, work),
@@ -216,27 +167,10 @@ impl Link {
         pool: &mut Pool,
         drops: &mut Drops,
     ) {
-        let state = pool.get(packet);
-        let counters = &mut self.counters[usize::from(state.lane)];
-        counters.finish(began, now, bits);
-        counters.sent.add(state.length);
-        if let Delay::Constant(delay) = &self.delay
-            && self.impairments.is_none()
-            && self.air.is_none()
-            && self.asked.is_none()
-            && self.settings.line_limit.is_none()
-        {
-            let keeps = self.settings.order == Order::Keep;
-            return self.put_in_line(now + delay.0, packet, keeps, pool);
-        }
-        self.sent_impaired(now, packet, pool, drops);
-    }
-
-    /// The rest of [`Link::sent`] where it is not only a constant delay.
-    #[inline(never)]
-    fn sent_impaired(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
         let (lane, length) = (usize::from(pool.get(packet).lane), pool.get(packet).length);
+        self.counters[lane].finish(began, now, bits);
         let visit = visit(self.draws.cyclic, pool, packet);
+        self.counters[lane].sent.add(length);
         if self.air.as_ref().is_some_and(|air| air.loses) {
             return drops.push(packet, DropReason::WireLoss);
         }

@@ -30,12 +30,6 @@ impl Waiting {
         matches!(self, Self::Fifo(fifo) if fifo.is_empty())
     }
 
-    /// Whether a packet that comes while the wire is free goes on it without a trace in the queue.
-    #[inline(always)]
-    pub(super) fn would_pass(&self, length: u32) -> bool {
-        matches!(self, Self::Fifo(fifo) if fifo.would_pass(length))
-    }
-
     #[inline(always)]
     pub(super) fn pass(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
         match self {

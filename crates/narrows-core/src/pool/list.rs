@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{NONE, PacketRef, PacketState, Pool};
+use super::{NONE, PacketRef, Pool};
 use crate::time::Time;
 
 /// A list of packets linked through the pool: it needs no memory of its own, whatever its length.
@@ -52,7 +52,15 @@ impl PacketList {
     /// Appends a packet, which must not be in any other list.
     #[inline]
     pub fn push_back(&mut self, packet: PacketRef, pool: &mut Pool) {
+        let entered = pool.get(packet).entered;
+        self.push_due(entered, packet, pool);
+    }
+
+    /// As [`PacketList::push_back`], and sets [`PacketState::entered`](super::PacketState::entered).
+    #[inline(always)]
+    pub(crate) fn push_due(&mut self, due: Time, packet: PacketRef, pool: &mut Pool) {
         let state = pool.get_mut(packet);
+        state.entered = due;
         state.next = NONE;
         self.bytes += u64::from(state.length);
         self.packets += 1;
@@ -75,75 +83,5 @@ impl PacketList {
             self.tail = NONE;
         }
         Some(packet)
-    }
-}
-
-/// A list of packets in order of the times at which they are due.
-///
-/// [`PacketState::entered`] of each is when the packet behind it is due, so that taking a packet tells when the next one
-/// is due without a look at that one.
-#[derive(Debug)]
-pub(crate) struct DueList {
-    head: u32,
-    tail: u32,
-    packets: u32,
-    /// When the first packet is due, and the last one.
-    first: Time,
-    last: Time,
-}
-
-impl Default for DueList {
-    fn default() -> Self {
-        Self { head: NONE, tail: NONE, packets: 0, first: Time::NEVER, last: Time::ZERO }
-    }
-}
-
-impl DueList {
-    /// The number of packets.
-    pub(crate) const fn len(&self) -> u64 {
-        self.packets as u64
-    }
-
-    /// When the first packet is due; [`Time::NEVER`] if there is none.
-    pub(crate) const fn first(&self) -> Time {
-        self.first
-    }
-
-    /// Whether a packet that is due then may be appended.
-    #[inline]
-    pub(crate) fn takes(&self, due: Time) -> bool {
-        self.packets == 0 || due >= self.last
-    }
-
-    /// Appends a packet, which must not be in any other list.
-    #[inline(always)]
-    pub(crate) fn push(&mut self, due: Time, packet: PacketRef, pool: &mut Pool) {
-        let state = pool.get_mut(packet);
-        (state.next, state.entered) = (NONE, Time::NEVER);
-        match self.tail {
-            NONE => (self.head, self.first) = (packet.0, due),
-            tail => {
-                let before = pool.get_mut(PacketRef(tail));
-                (before.next, before.entered) = (packet.0, due);
-            }
-        }
-        (self.tail, self.last) = (packet.0, due);
-        self.packets += 1;
-    }
-
-    /// Takes the first packet.
-    #[inline(always)]
-    pub(crate) fn pop<'a>(&mut self, pool: &'a Pool) -> Option<(PacketRef, &'a PacketState)> {
-        if self.head == NONE {
-            return None;
-        }
-        let packet = PacketRef(self.head);
-        let state = pool.get(packet);
-        (self.head, self.first) = (state.next, state.entered);
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        self.packets -= 1;
-        Some((packet, state))
     }
 }

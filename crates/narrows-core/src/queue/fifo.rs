@@ -54,12 +54,6 @@ impl Fifo {
         self.packets.is_empty()
     }
 
-    /// Whether a packet that may leave at once would: nothing waits, and nothing judges it but the bound.
-    #[inline]
-    pub(crate) fn would_pass(&self, length: u32) -> bool {
-        self.policy.is_none() && self.packets.is_empty() && self.bound.admits(Backlog::default(), length)
-    }
-
     /// Whether the policy accepts a packet.
     fn lets_in(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> bool {
         let waiting = self.waiting(context.pool);
@@ -142,10 +136,11 @@ impl Queue for Fifo {
 
     #[inline(always)]
     fn pass(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
-        match self.would_pass(context.pool.get(packet).length) {
-            true => Dequeue::Packet(packet),
-            false => self.pass_slow(now, packet, context),
+        let length = context.pool.get(packet).length;
+        if self.policy.is_none() && self.packets.is_empty() && self.bound.admits(Backlog::default(), length) {
+            return Dequeue::Packet(packet);
         }
+        self.pass_slow(now, packet, context)
     }
 
     #[inline]
