@@ -174,6 +174,20 @@ impl Script {
             return Err(ScenarioError::new(file, text, vec![problem]));
         }
         script.check_later(text, file)?;
+        let lists_what_passes = script.rules.iter().any(|rule| rule.action == Action::Allow)
+            && !script.rules.iter().any(|rule| {
+                rule.terms.is_empty()
+                    && matches!(
+                        rule.action,
+                        Action::Allow | Action::Deny | Action::Reject(_) | Action::Pipe(_) | Action::Queue(_)
+                    )
+            });
+        if let Some(last) = script.lines.last_mut().filter(|_| lists_what_passes) {
+            last.remarks.push(
+                "packets that no rule decides pass, as rule 65535 is `allow` here; in most kernels of FreeBSD it is `deny`: to have that, add 65534 deny ip from any to any"
+                    .into(),
+            );
+        }
         Ok(script)
     }
 

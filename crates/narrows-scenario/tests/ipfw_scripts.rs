@@ -427,6 +427,15 @@ fn what_ipfw_reads_otherwise_is_noted() {
     let flush = "nat 1 config ip 10.0.0.1\nadd 1 deny in\nnat flush\npipe 1 config\nadd 2 pipe 1 in";
     assert!(remarks(flush).contains("ipfw itself takes it for `flush`"), "{}", remarks(flush));
     assert!(!toml(flush).contains("deny"), "{}", toml(flush));
+    // Where a script lists what passes, the kernel's last rule matters.
+    let listed = "add 1 allow tcp from any to any 80";
+    assert!(remarks(listed).contains("packets that no rule decides pass"), "{}", remarks(listed));
+    for decided in [
+        "add 1 allow tcp from any to any 80\nadd 2 deny ip from any to any",
+        "pipe 1 config\nadd 1 pipe 1 in",
+    ] {
+        assert!(!remarks(decided).contains("no rule decides"), "{}", remarks(decided));
+    }
     // Programs beside ipfw.
     let programs = "ifconfig tap0 create\nroute add default 10.0.0.1\nipfw pipe 1 config\nipfw add pipe 1 in\ntail -f /var/log/x";
     for said in [

@@ -165,8 +165,8 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
 
     /// The name of the program that a piece runs.
     fn program(&self, piece: &Piece) -> &str {
-        let words = self.text[piece.span.clone()].split_ascii_whitespace();
-        let name = words.skip_while(|word| raises_rights(word)).next().unwrap_or_default();
+        let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+        let name = words.find(|word| !raises_rights(word)).unwrap_or_default();
         name.rsplit('/').next().unwrap_or(name)
     }
 
