@@ -401,7 +401,7 @@ def test_from_the_shell(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     assert text.splitlines()[0].split() == ["figure", "link.queue", "n", "mean", "low", "high"]
     assert out.read_bytes()[:4] == b"PAR1" and json.loads(out.with_suffix(".manifest.json").read_text())["runs"] == 24
     # Nothing is written over what is read, and nobody waits for results that cannot be kept.
-    for wrong, said in [(plan, "would write over"), (tmp_path / "net.toml", "would write over"), (tmp_path / "no" / "x", "no folder")]:
+    for wrong, said in [(plan, "would write over"), (tmp_path / "net.toml", "would write over"), (tmp_path / "no" / "x", "no folder"), (tmp_path, "a folder")]:
         assert sweep_command.main([str(plan), "--out", str(wrong)]) == 2
         assert said in capfd.readouterr().err
     assert "seeds = 12" in plan.read_text()

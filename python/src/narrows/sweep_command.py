@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -109,6 +110,10 @@ def _check_output(out: Path, inputs: Sequence[Path]) -> None:
     """Fails before hours of work if the results cannot be written, or would be written over what is read."""
     if not out.parent.is_dir():
         raise NarrowsError(f"--out {out}: there is no folder {out.parent}")
+    if out.is_dir() or not out.name:
+        raise NarrowsError(f"--out {out}: it is a folder")
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise NarrowsError(f"--out {out}: it cannot be written")
     for file in (out, out.with_suffix(".manifest.json")):
         for read in inputs:
             if file.exists() and read.exists() and file.samefile(read):

@@ -65,7 +65,7 @@ enum Joint {
 }
 
 /// Commands without an effect on a network. What leads to these alone need not be known.
-const HARMLESS: [&str; 8] = ["exit", "return", "echo", "printf", "logger", "true", ":", "shift"];
+const HARMLESS: [&str; 7] = ["exit", "return", "echo", "printf", "logger", "true", ":"];
 
 /// Programs whose success is a question; that of others is assumed.
 const QUESTIONS: [&str; 13] = [
@@ -83,6 +83,9 @@ const QUESTIONS: [&str; 13] = [
     "systemctl",
     "lsmod",
 ];
+
+/// The most commands that are looked at for what they do.
+const MOST_LOOKED_AT: usize = 1 << 10;
 
 /// What to do about conditions.
 const KEEP: &str = "keep the branch that applies, or use `narrows tc commands` (`narrows ipfw commands`)";
@@ -166,23 +169,43 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
     /// The name of the program that a piece runs.
     fn program(&self, piece: &Piece) -> &str {
         let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
-        let name = words.find(|word| !raises_rights(word)).unwrap_or_default();
+        let name = words.find(|word| !raises_rights(word) && !word.contains('=')).unwrap_or_default();
         name.rsplit('/').next().unwrap_or(name)
     }
 
     /// Reads parts up to one of these words, which stays, or to the end.
     fn parts(&mut self, ends: &[&str], depth: usize) -> Vec<Part> {
+        self.parts_from(None, ends, false, depth)
+    }
+
+    /// The same behind a first command; with `is_arm`, also up to the `;;` of an arm of `case`.
+    fn parts_from(
+        &mut self,
+        mut first: Option<Piece>,
+        ends: &[&str],
+        is_arm: bool,
+        depth: usize,
+    ) -> Vec<Part> {
         let mut all = Vec::new();
         let mut is_asked = false;
-        while let Some(piece) = self.ahead.peek() {
-            let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
-            if ends.contains(&word) {
-                break;
-            }
-            let Some(piece) = self.ahead.next() else { break };
-            let was_asked = std::mem::replace(&mut is_asked, QUESTIONS.contains(&self.program(&piece)));
+        loop {
+            let piece = match first.take() {
+                Some(piece) => piece,
+                None => {
+                    let Some(piece) = self.ahead.peek() else { break };
+                    let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
+                    if ends.contains(&word) || is_arm && ends_an_arm(&self.text[..piece.span.start]) {
+                        break;
+                    }
+                    let Some(piece) = self.ahead.next() else { break };
+                    piece
+                }
+            };
             let before =
                 self.text[..piece.span.start].trim_end_matches(|c: char| c.is_whitespace() || c == '\\');
+            let is_chained = before.ends_with("&&") || before.ends_with("||");
+            let was_asked = is_chained && is_asked;
+            is_asked = was_asked || QUESTIONS.contains(&self.program(&piece));
             let on = match piece.joined {
                 Joined::OnFailure => Some(Joint::Or),
                 _ if was_asked && before.ends_with("&&") => Some(Joint::And),
@@ -272,16 +295,10 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             self.skip("}");
             return Err(Problem::new("groups, loops and conditions too deep within one another").at(at));
         }
-        let mut body = Vec::new();
         let rest = &self.text[piece.span.start + 1..piece.span.end];
-        if !rest.trim().is_empty() {
-            let first = Piece {
-                span: piece.span.end - rest.trim_start().len()..piece.span.end,
-                joined: Joined::After,
-            };
-            body.push(self.part(first, depth + 1));
-        }
-        body.extend(self.parts(&["}"], depth + 1));
+        let first = piece.span.end - rest.trim_start().len()..piece.span.end;
+        let first = (!first.is_empty()).then_some(Piece { span: first, joined: Joined::After });
+        let body = self.parts_from(first, &["}"], false, depth + 1);
         match self.ahead.next() {
             Some(_) => Ok(Part::Group(body)),
             None => Err(Problem::new("`{` without `}`").at(at)),
@@ -328,13 +345,10 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             self.skip("}");
             return Err(wrong("functions, loops and conditions too deep within one another"));
         }
-        let mut body = Vec::new();
         let rest = &self.text[opens.start + brace + 1..opens.end];
-        if !rest.trim().is_empty() {
-            let first = Piece { span: opens.end - rest.trim_start().len()..opens.end, ..piece.clone() };
-            body.push(self.part(first, depth + 1));
-        }
-        body.extend(self.parts(&["}"], depth + 1));
+        let first = opens.end - rest.trim_start().len()..opens.end;
+        let first = (!first.is_empty()).then_some(Piece { span: first, joined: Joined::After });
+        let body = self.parts_from(first, &["}"], false, depth + 1);
         match self.ahead.next() {
             Some(_) => Ok(Part::Function { name, body }),
             None => Err(wrong("a function without `}`")),
@@ -401,19 +415,15 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                 }
                 piece = self.ahead.next().ok_or_else(wrong)?;
             };
-            let mut body = Vec::new();
             let command = close + blank(&self.text[close..piece.span.end])..piece.span.end;
-            if !command.is_empty() {
-                body.push(self.part(Piece { span: command, joined: Joined::After }, depth + 1));
-            }
-            while let Some(next) = self.ahead.peek() {
-                let word = first_word(&self.text[next.span.clone()]);
-                if word == Some("esac") || ends_an_arm(&self.text[..next.span.start]) {
-                    break;
+            let first = (!command.is_empty()).then_some(Piece { span: command, joined: Joined::After });
+            // `a) ;; b) …`: an arm without commands.
+            let body = match first {
+                None if self.ahead.peek().is_some_and(|next| ends_an_arm(&self.text[..next.span.start])) => {
+                    Vec::new()
                 }
-                let Some(next) = self.ahead.next() else { break };
-                body.push(self.part(next, depth + 1));
-            }
+                first => self.parts_from(first, &["esac"], true, depth + 1),
+            };
             arms.push((patterns, body));
         }
     }
@@ -515,32 +525,25 @@ impl<'p> Runner<'_, 'p> {
             Ok(words) => words,
             Err(problem) => return self.wrong(problem),
         };
-        let before = self.variables.clone();
-        let outer = self.variables.begin_function();
-        for (number, argument) in arguments.iter().enumerate().skip(1) {
-            self.variables.set(&number.to_string(), argument.text());
-        }
+        let frame = self.variables.begin_function(arguments.get(1..).unwrap_or_default());
         self.calls += 1;
         let next = self.parts(body);
         self.calls -= 1;
-        self.variables.end_function(outer, &before);
-        for number in 1..arguments.len() {
-            self.variables.restore(&number.to_string(), &before);
-        }
+        self.variables.end_function(frame);
         if next == Next::Return { Next::Command } else { next }
     }
 
     /// What depends on the command before: a command that fails is none here.
     fn depends(&mut self, on: Joint, at: &Range<usize>, part: &'p Part) -> Next {
-        let is_call = matches!(part, Part::Command(piece) if self.functions.contains_key(self.word(piece)));
-        if let (Joint::Or, Part::Command(piece), false) = (on, part, is_call) {
-            return self.one(piece);
+        let word = match part {
+            Part::Command(piece) => self.word(piece),
+            _ => "",
+        };
+        if let (Joint::Or, Part::Command(piece), false) = (on, part, self.functions.contains_key(word)) {
+            return if matches!(word, "exit" | "return") { Next::Command } else { self.one(piece) };
         }
-        let matters = self.has(part, DEEPEST, &|word| {
-            word == "tc" || word.ends_with("/tc") || on == Joint::And && matches!(word, "exit" | "return")
-        });
         match on {
-            _ if matters => self.wrong(
+            _ if self.matters(part, on, &mut { MOST_LOOKED_AT }) => self.wrong(
                 Problem::new("what depends on the success or failure of another command")
                     .at(at)
                     .help(format!("scripts are read, not run: {KEEP}")),
@@ -554,22 +557,49 @@ impl<'p> Runner<'_, 'p> {
         first_word(&self.text[piece.span.clone()]).unwrap_or_default()
     }
 
-    /// Whether a part, with the functions that it calls, has a command of which `is` says so by a word of it.
-    fn has(&self, part: &Part, depth: usize, is: &dyn Fn(&str) -> bool) -> bool {
-        let any = |parts: &[Part]| parts.iter().any(|part| self.has(part, depth - 1, is));
+    /// Whether it matters if a part runs, as far as its words say. It looks at so many commands, with those of functions.
+    fn matters(&self, part: &Part, on: Joint, left: &mut usize) -> bool {
+        let mut any = |parts: &[Part]| parts.iter().any(|part| self.matters(part, on, left));
         match part {
-            _ if depth == 0 => true,
             Part::Command(piece) => {
-                let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
-                words.any(is) || self.functions.get(self.word(piece)).is_some_and(|body| any(body))
+                let Some(fewer) = left.checked_sub(1) else { return true };
+                *left = fewer;
+                let called = self.functions.get(self.word(piece));
+                self.has_effect(piece, on)
+                    || called.is_some_and(|body| body.iter().any(|part| self.matters(part, on, left)))
             }
             Part::Loop { body, .. } | Part::Group(body) => any(body),
             Part::If(branches) => branches.iter().any(|(_, body)| any(body)),
             Part::Case { arms, .. } => arms.iter().any(|(_, body)| any(body)),
-            Part::Test { dependent, .. } => dependent.iter().any(|(_, part)| self.has(part, depth - 1, is)),
-            Part::Depends { part, .. } => self.has(part, depth - 1, is),
+            Part::Test { dependent, .. } => dependent.iter().any(|(_, part)| self.matters(part, on, left)),
+            Part::Depends { part, .. } => self.matters(part, on, left),
             Part::Function { .. } | Part::Wrong(_) => false,
         }
+    }
+
+    /// Whether a command configures something, sets a variable, or ends the script.
+    fn has_effect(&self, piece: &Piece, on: Joint) -> bool {
+        const OTHERS: [&str; 11] = [
+            "iptables",
+            "ip6tables",
+            "ipset",
+            "sleep",
+            "export",
+            "local",
+            "declare",
+            "typeset",
+            "readonly",
+            "let",
+            "unset",
+        ];
+        let text = &self.text[piece.span.clone()];
+        let first = text.split_ascii_whitespace().find(|word| !raises_rights(word)).unwrap_or_default();
+        let is_tc = |word: &str| matches!(word, "tc" | "mtu") || word.ends_with("/tc");
+        let ends = on == Joint::And && matches!(first, "exit" | "return");
+        ends || first.starts_with(['$', '('])
+            || first.contains('=')
+            || OTHERS.contains(&first)
+            || text.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'')).any(is_tc)
     }
 
     fn wrong(&mut self, problem: Problem) -> Next {
@@ -736,7 +766,7 @@ impl<'p> Runner<'_, 'p> {
             Ok(words) => words,
             Err(_) if is_harmless() => return Next::Command,
             Err(problem) if self.calls > 0 => return self.wrong(problem.help(KEEP)),
-            Err(problem) => match self.variables.without_arguments().words(self.text, word.clone()) {
+            Err(problem) => match self.variables.words_without_arguments(self.text, word.clone()) {
                 Ok(words) => words,
                 Err(_) => return self.wrong(problem.help(KEEP)),
             },
@@ -744,6 +774,18 @@ impl<'p> Runner<'_, 'p> {
         let word = words.first().map_or("", Expanded::text);
         for (patterns, body) in arms {
             for pattern in patterns {
+                let raw = &self.text[pattern.clone()];
+                let is_quoted = raw.contains(['"', '\'', '\\']) && raw.contains(['*', '?']);
+                if raw.contains('[') || is_quoted || raw.trim_start_matches('(').contains('(') {
+                    let problem =
+                        Problem::new(format!("the pattern {} is not understood", Found(raw.trim())));
+                    return self.wrong(
+                        problem
+                            .at(pattern)
+                            .help("understood: words, `*` and `?`, without quotes around these")
+                            .help(KEEP),
+                    );
+                }
                 let pattern = match self.variables.words(self.text, pattern.clone()) {
                     Ok(pattern) => pattern,
                     Err(problem) => return self.wrong(problem),
@@ -759,7 +801,7 @@ impl<'p> Runner<'_, 'p> {
     /// Whether a condition holds where the script is started without arguments, if it then depends on the script alone.
     fn holds_without_arguments(&self, test: &Range<usize>) -> Option<bool> {
         // The arguments of a function are its own.
-        let words = self.variables.without_arguments().words(self.text, test.clone());
+        let words = self.variables.words_without_arguments(self.text, test.clone());
         words.ok().filter(|_| self.calls == 0).and_then(|words| self.compared(&words))
     }
 
@@ -931,6 +973,12 @@ mod tests {
             ("x || { echo a; exit 1; }\ny", &["x", "y"]),
             ("die() { echo a; exit 1; }\nx || die b\ny", &["x", "y"]),
             ("x || {\n  y\n  exit 1\n}\nz && w", &["x", "z", "w"]),
+            ("f() { x || return 1; y; }\nf\nz", &["x", "y", "z"]),
+            ("case a in a) x || { echo b; exit 1; }\n y;; esac\nz", &["x", "y", "z"]),
+            ("case a in b) ;; a) x;; esac", &["x"]),
+            // Of functions that call one another, too.
+            ("D=eth0\nf() { local D; D=eth9; x $D; }\nf\ny $D", &["x eth9", "y eth0"]),
+            ("f() { x ${2:-7}; }\ng() { f a; y $2; }\ng 1 99", &["x 7", "y 99"]),
             // Local variables end with their function.
             ("D=5\nf() { local D=9; x $D; }\nf\ny $D", &["x 9", "y 5"]),
         ] {
@@ -946,6 +994,15 @@ mod tests {
             ("grep -q x y && tc z", "what depends on the success or failure"),
             ("ip x | grep y && exit", "what depends on the success or failure"),
             ("case $(uname) in Linux) x;; esac", "`$(uname)` is a command"),
+            ("case a in [ab]) x;; esac", "the pattern `[ab]` is not understood"),
+            ("case a in \"*\") x;; esac", "is not understood"),
+            ("f() { grep -q x y && tc z; }\nf", "what depends on the success or failure"),
+            ("grep -q x y && echo a && tc z", "what depends on the success or failure"),
+            ("LANG=C grep -q x y && tc z", "what depends on the success or failure"),
+            ("grep -q x y && DEV=a", "what depends on the success or failure"),
+            ("grep -q x y && $TC z", "what depends on the success or failure"),
+            ("x || { $TC z; }", "what depends on the success or failure"),
+            ("case a in a) grep -q x y && tc z;; esac", "what depends on the success or failure"),
             ("case a b) x;; esac\ny", "`case` that is not understood"),
             ("case a in b) x", "`case` that is not understood"),
         ] {

@@ -1,6 +1,7 @@
 //! Variables of a shell script: `DEV=eth0`, and `$DEV` or `${DEV:-eth0}` in later words. Commands are not
 //! run, so a variable that takes their output has no value.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -20,9 +21,23 @@ const DEEPEST: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
     values: BTreeMap<String, Value>,
-    reading: Reading,
-    /// Those of the function that is being executed.
-    local: Vec<String>,
+    reading: Cell<Reading>,
+    /// How many arguments the script or the function that is being executed has.
+    arguments: usize,
+    /// What the local variables of that function were before.
+    local: Vec<Former>,
+    /// What variables were before assignments that may be undone.
+    assigned: Option<Vec<Former>>,
+}
+
+/// A variable, and its value from before.
+type Former = (String, Option<Value>);
+
+/// What a function takes back at its end.
+pub(crate) struct Frame {
+    former: Vec<Former>,
+    arguments: usize,
+    local: Vec<Former>,
 }
 
 /// What a value becomes that is not in the script.
@@ -37,7 +52,7 @@ enum Reading {
 }
 
 /// What is known of a variable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     Text(String),
     /// It is not in the script, but this; and the first variable that has it.
@@ -65,50 +80,96 @@ pub(crate) fn as_words(words: &[Expanded], end: usize) -> Words<'_> {
 }
 
 impl Variables {
-    /// The same, but a value that is not in the script is a name, `$NAME`. Two variables that have the same such value
-    /// have the same name.
-    pub(crate) fn with_names(&self) -> Self {
-        Self { reading: Reading::Name, ..self.clone() }
+    /// The words of a command, where a value that is not in the script is a name, `$NAME`. Two variables that have the same
+    /// such value have the same name.
+    pub(crate) fn words_with_names(
+        &self,
+        text: &str,
+        command: Range<usize>,
+    ) -> Result<Vec<Expanded>, Problem> {
+        self.words_by(Reading::Name, text, command)
     }
 
-    /// The same for a script that is started without arguments.
-    pub(crate) fn without_arguments(&self) -> Self {
-        Self { reading: Reading::NoArguments, ..self.clone() }
+    /// The words of a command in a script that is started without arguments.
+    pub(crate) fn words_without_arguments(
+        &self,
+        text: &str,
+        command: Range<usize>,
+    ) -> Result<Vec<Expanded>, Problem> {
+        self.words_by(Reading::NoArguments, text, command)
+    }
+
+    fn words_by(
+        &self,
+        reading: Reading,
+        text: &str,
+        command: Range<usize>,
+    ) -> Result<Vec<Expanded>, Problem> {
+        self.reading.set(reading);
+        let words = self.words(text, command);
+        self.reading.set(Reading::default());
+        words
     }
 
     /// Sets a variable.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
-        self.values.insert(name.into(), Value::Text(value.into()));
+        self.put(name, Some(Value::Text(value.into())));
     }
 
-    /// Values that are others than before may be either.
-    pub(crate) fn doubt(&mut self, before: &Self) {
-        for (name, value) in &mut self.values {
-            let known = matches!((before.values.get(name), &*value), (Some(Value::Text(before)), Value::Text(now)) if before == now);
-            if !known {
-                *value = Value::Other(OUTPUT, name.clone());
-            }
-        }
-    }
-
-    /// A function begins: returns the local variables of the one that calls it.
-    pub(crate) fn begin_function(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.local)
-    }
-
-    /// It ends: its local variables have the values from before.
-    pub(crate) fn end_function(&mut self, outer: Vec<String>, before: &Self) {
-        for name in std::mem::replace(&mut self.local, outer) {
-            self.restore(&name, before);
-        }
-    }
-
-    /// Gives a variable the value that it has in others, if any.
-    pub(crate) fn restore(&mut self, name: &str, others: &Self) {
-        match others.values.get(name) {
-            Some(value) => self.values.insert(name.into(), value.clone()),
+    fn put(&mut self, name: &str, value: Option<Value>) -> Former {
+        let before = match value {
+            Some(value) => self.values.insert(name.into(), value),
             None => self.values.remove(name),
         };
+        (name.into(), before)
+    }
+
+    fn take_back(&mut self, former: Vec<Former>) {
+        for (name, value) in former.into_iter().rev() {
+            self.put(&name, value);
+        }
+    }
+
+    /// A function begins with these arguments.
+    pub(crate) fn begin_function(&mut self, arguments: &[Expanded]) -> Frame {
+        let most = self.arguments.max(arguments.len());
+        let value = |at: usize| arguments.get(at).map(|word| Value::Text(word.text.clone()));
+        let former = (0..most).map(|at| self.put(&(at + 1).to_string(), value(at))).collect();
+        let outer = std::mem::replace(&mut self.arguments, arguments.len());
+        Frame { former, arguments: outer, local: std::mem::take(&mut self.local) }
+    }
+
+    /// It ends: the arguments, and what was local in it, are those from before.
+    pub(crate) fn end_function(&mut self, frame: Frame) {
+        let local = std::mem::replace(&mut self.local, frame.local);
+        self.take_back(local);
+        self.take_back(frame.former);
+        self.arguments = frame.arguments;
+    }
+
+    /// Assignments from now on may be taken back.
+    pub(crate) fn begin_assignments(&mut self) {
+        self.assigned = Some(Vec::new());
+    }
+
+    /// They hold.
+    pub(crate) fn keep_assignments(&mut self) {
+        self.assigned = None;
+    }
+
+    /// They are taken back.
+    pub(crate) fn undo_assignments(&mut self) {
+        let assigned = self.assigned.take().unwrap_or_default();
+        self.take_back(assigned);
+    }
+
+    /// Whether they happen is not known: a variable that they change may have either value.
+    pub(crate) fn doubt_assignments(&mut self) {
+        for (name, before) in self.assigned.take().unwrap_or_default() {
+            if self.values.get(&name) != before.as_ref() {
+                self.put(&name, Some(Value::Other(OUTPUT, name.clone())));
+            }
+        }
     }
 
     /// Takes the assignments at the start of a command; returns the rest of the command.
@@ -147,6 +208,10 @@ impl Variables {
                 if !(exports && ends) {
                     return Ok(rest);
                 }
+                if is_local {
+                    let former = self.put(&left[..name], None);
+                    self.local.push(former);
+                }
                 rest.start += name;
                 continue;
             }
@@ -164,10 +229,12 @@ impl Variables {
                     Value::Other(what, of) => Value::Other(what, of.clone()),
                 };
             }
+            let former = self.put(&left[..name], Some(expanded));
             if is_local {
-                self.local.push(left[..name].into());
+                self.local.push(former);
+            } else if let Some(assigned) = &mut self.assigned {
+                assigned.push(former);
             }
-            self.values.insert(left[..name].into(), expanded);
             rest.start = value.end;
         }
     }
@@ -190,7 +257,8 @@ impl Variables {
             };
             let value = arithmetic::value(calculation, &|name| self.named(name, None, 0));
             let value = value.map_err(|problem| problem.at(&span))?;
-            self.values.insert(name.into(), Value::Text(value.to_string()));
+            let former = self.put(name, Some(Value::Text(value.to_string())));
+            self.assigned.iter_mut().for_each(|assigned| assigned.push(former.clone()));
         }
         Ok(())
     }
@@ -216,7 +284,8 @@ impl Variables {
         }
         let bare = bare.strip_prefix('{').map_or(bare, |inside| inside.trim_end_matches('}'));
         if bare.starts_with(|c: char| c.is_ascii_digit()) {
-            return Some(Value::Other(ARGUMENT, name.into()));
+            let end = bare.find(|c: char| !c.is_ascii_digit()).unwrap_or(bare.len());
+            return Some(Value::Other(ARGUMENT, bare[..end].into()));
         }
         self.values.get(bare).filter(|value| matches!(value, Value::Other(..))).cloned()
     }
@@ -347,7 +416,7 @@ impl Variables {
                 None => match self.output(inside, depth)? {
                     Some(output) => Ok((end, output)),
                     // One word.
-                    None if self.reading == Reading::Name => {
+                    None if self.reading.get() == Reading::Name => {
                         Ok((end, text[..end].split_ascii_whitespace().collect::<Vec<_>>().join("_")))
                     }
                     None => Err(not_run(&text[..end])),
@@ -366,7 +435,7 @@ impl Variables {
             return Ok((end + 2, output.ok_or_else(|| not_run(&text[..(end + 2).min(text.len())]))?));
         }
         let special = bare.chars().next().filter(|c| matches!(c, '#' | '@' | '*'));
-        match (self.reading, special) {
+        match (self.reading.get(), special) {
             (Reading::NoArguments, Some('#')) => return Ok((2, "0".into())),
             (Reading::NoArguments, Some(_)) => return Ok((2, String::new())),
             (Reading::Name, Some(special)) => return Ok((2, format!("${special}"))),
@@ -400,7 +469,7 @@ impl Variables {
         if matches!(name, "UID" | "EUID") && !self.values.contains_key(name) {
             return Ok(ROOT.to_owned());
         }
-        match (self.values.get(name), default, self.reading) {
+        match (self.values.get(name), default, self.reading.get()) {
             (None | Some(Value::Other(ARGUMENT, _)), None, Reading::NoArguments)
                 if is_argument || self.values.contains_key(name) =>
             {
@@ -629,14 +698,14 @@ mod tests {
     fn values_that_are_not_in_the_script_as_names() {
         for (text, words) in [
             ("A=$(ip route) B=\"$A\" C=${B}\nx $A \"$B.10\" $C", &["x", "$A", "$A.10", "$A"][..]),
-            ("A=$1\nx ${A} $2 $A", &["x", "$A", "$2", "$A"]),
+            ("A=$1 B=${1}\nx ${A} $2 $B $1", &["x", "$1", "$2", "$1", "$1"]),
             ("A=$(ip route)\nx ${A:-b}", &[]),
         ] {
             let mut variables = Variables::default();
             let mut found = Vec::new();
             for piece in shell::pieces(text).unwrap() {
                 let rest = variables.assign(text, piece.span).unwrap();
-                found = variables.with_names().words(text, rest).unwrap_or_default();
+                found = variables.words_with_names(text, rest).unwrap_or_default();
             }
             assert_eq!(found.iter().map(Expanded::text).collect::<Vec<_>>(), words, "{text}");
         }
@@ -649,7 +718,7 @@ mod tests {
         let mut found = Vec::new();
         for piece in shell::pieces(text).unwrap() {
             let rest = variables.assign(text, piece.span).unwrap();
-            found = variables.without_arguments().words(text, rest).unwrap_or_default();
+            found = variables.words_without_arguments(text, rest).unwrap_or_default();
         }
         assert_eq!(found.iter().map(Expanded::text).collect::<Vec<_>>(), ["x", "", "", "0", "b"]);
     }

@@ -204,6 +204,10 @@ impl Command {
     /// Whether it is a filter that looks at addresses or ports.
     pub(super) fn looks_at_addresses(&self) -> bool {
         let Body::Filter { filter: Some(filter), .. } = &self.body else { return false };
+        // What arrives comes to tc first.
+        if self.parent == Some(Parent::Ingress) {
+            return false;
+        }
         let looks = |matches: &Match| {
             !(matches.sources.is_empty()
                 && matches.destinations.is_empty()

@@ -115,7 +115,7 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
                 of("send-slope"),
                 of("lo-credit")
             );
-            [words].into_iter().chain(cbs.note.map(Into::into)).collect()
+            vec![words]
         }
         qdisc::Kind::Htb(htb) => vec![match htb.default {
             0 => "A tree of token buckets. Unclassified packets are not shaped.".into(),

@@ -199,7 +199,7 @@ impl<'a> Chains<'_, 'a> {
             found.push(Stage { matches, placed, verdict: Verdict::Drop, acts: true });
         }
         let wrong = |title: String| Err(Problem::new(title).put_at(&placed.span));
-        if found.len() == MOST {
+        if found.len() >= MOST {
             return wrong(format!("filters that come to more than {MOST} conditions"));
         }
         let Verdict::Goto(chain) = filter.verdict else {

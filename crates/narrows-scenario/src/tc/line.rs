@@ -60,14 +60,13 @@ pub(super) fn read(
     variables: &mut Variables,
     shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
-    // It only redirects what the shell prints.
-    let behind_exec = text[piece.span.clone()].strip_prefix("exec").map(str::trim_start);
-    if behind_exec.is_some_and(|rest| {
-        rest.starts_with(['<', '>', '&']) || rest.starts_with(|c: char| c.is_ascii_digit())
-    }) {
+    if redirects_the_shell(&text[piece.span.clone()]) {
         return Ok(None);
     }
     let span = assigned(text, piece, variables)?;
+    // `iptables -C RULE || iptables -A RULE` adds a rule that is not there yet.
+    let is_missing = piece.joined == Joined::OnFailure && follows_a_check(&text[..piece.span.start]);
+    let piece = &Piece { joined: if is_missing { Joined::After } else { piece.joined }, ..piece.clone() };
     let behind = text[piece.span.end..].trim_start_matches([' ', '\t']);
     let in_background = behind.starts_with('&') && !behind.starts_with("&&");
     if matches!(piece.joined, Joined::OnFailure | Joined::Piped) {
@@ -80,41 +79,58 @@ pub(super) fn read(
         Err(problem) => problem,
     };
     // What is not in the script may be the name of a device.
-    match variables.with_names().words(text, span.clone()) {
-        Ok(words) => {
-            of_words(&words, piece, span, Some(&problem), in_background, shared).map_err(|_| problem)
+    let Ok(words) = variables.words_with_names(text, span.clone()) else { return Err(problem) };
+    let end = span.end;
+    of_words(&words, piece, span, Some(&problem), in_background, shared).map_err(|inner| {
+        let other = not_a_device(&as_words(&words, end)).map(Word::span);
+        match other {
+            None => inner,
+            Some(span) => variables.words(text, span).err().unwrap_or(problem),
         }
-        Err(_) => Err(problem),
-    }
+    })
+}
+
+/// Whether the command before `||` asks whether a rule of iptables is there.
+fn follows_a_check(text: &str) -> bool {
+    let before = text.trim_end().strip_suffix("||").unwrap_or_default();
+    let command =
+        before.rsplit(['\n', ';', '|', '&']).find(|part| !part.trim().is_empty()).unwrap_or_default();
+    command.contains("tables") && [" -C ", " --check "].iter().any(|check| command.contains(check))
+}
+
+/// `exec >log 2>&1`: it only redirects what the shell prints.
+fn redirects_the_shell(command: &str) -> bool {
+    let behind = command.strip_prefix("exec").filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
+    let rest = behind.map(|rest| rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.is_some_and(|rest| rest.starts_with(['<', '>']) || rest.starts_with("&>"))
 }
 
 /// Takes the assignments before a command; returns the rest. Before a command they are for that alone, and behind `|` for
 /// another shell.
 fn assigned(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Range<usize>, Problem> {
     let first = text[piece.span.clone()].split_ascii_whitespace().next().unwrap_or_default();
-    if !first.contains('=') {
+    if !first.contains('=') && matches!(piece.joined, Joined::After | Joined::Batch) {
         return variables.assign(text, piece.span.clone());
     }
-    let before = variables.clone();
+    variables.begin_assignments();
     let rest = variables.assign(text, piece.span.clone())?;
     match piece.joined {
-        _ if !text[rest.clone()].trim().is_empty() => *variables = before,
-        Joined::Piped => *variables = before,
-        // Whether it happens is not known, if the value is another.
-        Joined::OnFailure => variables.doubt(&before),
-        Joined::After | Joined::Batch => {}
+        _ if !text[rest.clone()].trim().is_empty() => variables.undo_assignments(),
+        Joined::Piped => variables.undo_assignments(),
+        Joined::OnFailure => variables.doubt_assignments(),
+        Joined::After | Joined::Batch => variables.keep_assignments(),
     }
     Ok(rest)
 }
 
-/// Whether values that are not in the script are names of devices only.
-fn are_devices(words: &Words<'_>) -> bool {
+/// The first value that is not in the script where no name of a device stands.
+fn not_a_device<'a>(words: &Words<'a>) -> Option<Word<'a>> {
     const BEFORE: [&str; 6] = ["dev", "name", "-i", "-o", "--in-interface", "--out-interface"];
     let mut ahead = words.clone();
     let mut before = "";
-    std::iter::from_fn(|| ahead.take()).all(|word| {
+    std::iter::from_fn(|| ahead.take()).find(|word| {
         let before = std::mem::replace(&mut before, word.text);
-        !word.text.contains('$') || BEFORE.contains(&before)
+        word.text.contains('$') && !BEFORE.contains(&before)
     })
 }
 
@@ -137,7 +153,7 @@ fn of_words(
         || is_firewall(first)
         || matches!(first.text, "qdisc" | "class" | "filter" | "chain" | "actions");
     if let Some(problem) = unknown
-        && (first.text.contains('$') || is_read && !are_devices(&words))
+        && (first.text.contains('$') || is_read && not_a_device(&words).is_some())
     {
         return Err(problem.clone());
     }
@@ -148,7 +164,8 @@ fn of_words(
             return command(words, span, None, shared).map(Some);
         }
         // Commands that process output, or handle a failure, do not affect the network.
-        Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
+        Joined::OnFailure | Joined::Piped if !is_tc && !is_firewall(first) => return Ok(None),
+        Joined::Piped if !is_tc => return Ok(None),
         Joined::OnFailure => {
             return Err(first.problem("a command that depends on the failure of another").help(
                 "scripts are read, not run: keep the command that applies, or use `narrows tc commands`",

@@ -255,18 +255,37 @@ pub(super) fn mtu(words: &Words<'_>) -> Result<Option<(String, u32)>, Problem> {
         Some("ifconfig") => {}
         _ => return Ok(None),
     }
-    let rest: Vec<Word<'_>> = std::iter::from_fn(|| ahead.take()).collect();
-    let place = |known: &[&str]| rest.iter().position(|word| known.contains(&word.text));
-    let Some(at) = place(&["mtu"]).filter(|_| place(&["down"]).is_none()) else { return Ok(None) };
-    let Some(number) = rest.get(at + 1) else { return Err(ahead.missing(rest[at], "a number of bytes")) };
-    let bytes = number.text.parse().ok().filter(|bytes| (68..=65_535).contains(bytes));
-    let bytes: u32 = bytes.ok_or_else(|| number.expected("an MTU from 68 to 65535 bytes"))?;
-    if let Some(again) = rest.iter().skip(at + 1).find(|word| word.text == "mtu") {
-        return Err(again.problem("a second MTU").help("write a command for each device"));
+    let all: Vec<Word<'_>> = std::iter::from_fn(|| ahead.take()).collect();
+    if all.iter().any(|word| word.text == "down") {
+        return Ok(None);
     }
-    let named = place(&["dev", "name"]).map_or(0, |at| at + 1);
-    let Some(name) = rest.get(named).filter(|_| named != at) else { return Ok(None) };
-    Ok(Some((namespace.map_or_else(String::new, |of| of + "/") + name.text, bytes)))
+    // `type veth peer name b mtu 1400`: the device at the other end.
+    let mut found = None;
+    for end in all.split(|word| word.text == "peer") {
+        let Some(at) = end.iter().position(|word| word.text == "mtu") else { continue };
+        let Some(number) = end.get(at + 1) else { return Err(ahead.missing(end[at], "a number of bytes")) };
+        let bytes = number.text.parse().ok().filter(|bytes| (68..=65_535).contains(bytes));
+        let bytes: u32 = bytes.ok_or_else(|| number.expected("an MTU from 68 to 65535 bytes"))?;
+        if let Some(again) =
+            end.iter().skip(at + 1).find(|word| word.text == "mtu").or(found.as_ref().map(|_| &end[at]))
+        {
+            return Err(again.problem("a second MTU").help("write a command for each device"));
+        }
+        let Some(name) = name_of_link(end) else { return Ok(None) };
+        found = Some((namespace.clone().map_or_else(String::new, |of| of + "/") + name, bytes));
+    }
+    Ok(found)
+}
+
+/// The device that words behind `ip link set` or `ip link add`, or behind `peer`, are about.
+fn name_of_link<'a>(words: &[Word<'a>]) -> Option<&'a str> {
+    let named = words.iter().position(|word| matches!(word.text, "dev" | "name"));
+    if let Some(named) = named {
+        return words.get(named + 1).map(|word| word.text);
+    }
+    // `link eth0 eth0.10`: it is above another.
+    let own = if words.first().is_some_and(|word| word.text == "link") { 2 } else { 0 };
+    words.get(own).map(|word| word.text).filter(|name| !matches!(*name, "mtu" | "type"))
 }
 
 /// Takes the options of `ip`; returns the network namespace that they name.

@@ -225,7 +225,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
 /// `hw 0`, the device chooses among them.
 fn mqprio(words: &mut Words<'_>) -> Result<Kind, Problem> {
     const HARDWARE: &[&str] = &["mode", "shaper"];
-    let (mut in_hardware, mut is_several) = (true, false);
+    // There are eight classes unless `num_tc` says another number.
+    let (mut in_hardware, mut is_several) = (true, true);
     while let Some(word) = words.take() {
         match word.text {
             "num_tc" => is_several = number(word, words, 0, 16)? > 1,

@@ -168,7 +168,7 @@ impl Script {
         let of_shell = control::run(text, pieces, &mut variables, &mut take);
         problems.extend(of_shell);
         if let Some(translated) = translated {
-            let by_address = commands.iter().filter(|command| command.looks_at_addresses());
+            let by_address = commands.iter().find(|command| command.looks_at_addresses());
             problems.extend(by_address.map(|command| {
                 Problem::new("a filter by addresses or ports, which iptables translates before it sees them")
                     .at(&command.span)

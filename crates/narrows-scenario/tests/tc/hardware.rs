@@ -64,7 +64,7 @@ fn filters_of_the_device_and_of_the_kernel_are_apart() {
     ] {
         fails(&ingress(&[first, &second]), title, "tc filter", &["leave these words out"]);
     }
-    // What is dropped, or another packet, does not meet the second.
+    // What is dropped in the device does not come to the kernel's; both are the kernel's where `skip_hw` is the only word.
     for first in ["flower src_ip 10.0.0.1 skip_sw action drop", "flower src_ip 10.0.0.1 skip_hw action pass"]
     {
         let first = format!("protocol ip prio 1 {first}");

@@ -233,6 +233,9 @@ fn mtus_of_devices() {
         "ip li set eth0 mtu 900 up",
         "ifconfig eth0 mtu 900",
         "ip link add eth0 mtu 900 type dummy",
+        "ip link add link eth1 eth0 mtu 900 type vlan id 10",
+        "ip link add eth0 mtu 900 type veth peer name eth1",
+        "ip link add eth1 type veth peer name eth0 mtu 900",
     ] {
         assert_eq!(keys(&format!("{line}\n{add}")), ["link.up.delay=\"2ms\"", "link.up.mtu=900"], "{line}");
     }
@@ -249,6 +252,7 @@ fn mtus_of_devices() {
         ("ip link set dev eth0 mtu 60", "found `60`, expected an MTU from 68 to 65535 bytes", "60"),
         ("ip link set dev eth0 mtu", "`mtu` lacks a number of bytes", "\n"),
         ("ip link add a mtu 900 type veth peer name b mtu 800", "a second MTU", "mtu 800"),
+        ("ip link set a mtu 900 mtu 800", "a second MTU", "mtu 800"),
         ("ip route add default mtu 900", "`ip` is not a command of tc", "ip"),
         ("ip link set dev eth0 mtu 900 down", "`ip` is not a command of tc", "ip"),
     ] {
@@ -311,7 +315,7 @@ fn devices_that_are_not_in_the_script() {
     let some = "IF=$(ip route)\nIP=$(hostname -I)\n";
     for (line, at) in [
         ("tc qdisc add dev eth0 root tbf rate $IP burst 5kb latency 5ms", "$IP"),
-        ("tc filter add dev $IF parent 1: protocol ip u32 match ip dst $IP/32 flowid 1:1", "$IF"),
+        ("tc filter add dev $IF parent 1: protocol ip u32 match ip dst $IP/32 flowid 1:1", "$IP"),
         ("$IF qdisc add dev eth0 root fq", "$IF"),
     ] {
         let error = Script::parse(&format!("{some}{line}\n"), "x.sh").unwrap_err().to_string();
@@ -362,6 +366,22 @@ fn tables_of_iptables_beside_mangle() {
         &["leave out the translation"],
     );
     fails("iptables -A FORWARD -i eth1 -j DROP\n", "`DROP` of iptables", "DROP", &["action drop"]);
+    fails("iptables -R FORWARD 1 -j DROP\n", "`DROP` of iptables", "DROP", &["action drop"]);
+    fails("iptables -P FORWARD DROP\n", "a chain of iptables whose policy is `DROP`", "DROP", &[]);
+    // A rule that is not there yet is added.
+    let mark = "-t mangle -A POSTROUTING -p tcp -j MARK --set-mark 6";
+    let added = format!(
+        "iptables {} || iptables {mark}\ntc qdisc add dev eth0 root handle 1: prio\n\
+         tc filter add dev eth0 parent 1: protocol ip handle 6 fw classid 1:2\n",
+        mark.replace("-A", "-C")
+    );
+    assert!(keys(&added).join("\n").contains("protocol = \"tcp\""), "{:?}", keys(&added));
+    fails(
+        &format!("true || iptables {mark}\n"),
+        "a command that depends on the failure of another",
+        "iptables",
+        &[],
+    );
     fails(
         "iptables -t nat -A PREROUTING -j mine\n",
         "a rule of the table `nat` of iptables",
@@ -383,6 +403,8 @@ fn what_a_shell_does_beside_the_commands() {
         "D=2\nD=9 echo hi\n",
         "D=2\necho a | D=9\n",
         "D=2\nsleep 5 &\n",
+        "D=2\nmodprobe ifb || return 1\n",
+        "A=$1 D=2\n",
         "D=2\nip link set eth0 txqueuelen 100\n",
     ] {
         assert_eq!(keys(&format!("{before}{add}")), ["link.up.delay=\"2ms\""], "{before}");
@@ -426,6 +448,13 @@ fn one_of_several_transmit_queues_is_not_all_of_them() {
         "`tbf` for one of several transmit queues",
         "tc qdisc add dev eth0 parent",
         &["`prio`"],
+    );
+    let usual = root.replace("num_tc 2 map 0 1 queues 1@0 1@1 ", "");
+    fails(
+        &format!("{usual}{child}"),
+        "`tbf` for one of several transmit queues",
+        "tc qdisc add dev eth0 parent",
+        &[],
     );
     assert!(
         keys(&format!("{}{child}", root.replace("num_tc 2 map 0 1", "num_tc 1 map 0")))

@@ -209,10 +209,19 @@ fn other_table(all: &[Word<'_>], name: Word<'_>) -> Result<Option<Does>, Problem
         at.and_then(|at| all.get(at + 1)).copied()
     };
     let table = behind(["-t", "--table", "-t", "--table"]).map_or("filter", |word| word.text);
-    let command =
-        all.iter().find(|word| ["-A", "-I", "-D", "--append", "--insert", "--delete"].contains(&word.text));
+    const CHANGES: [&str; 8] = ["-A", "-I", "-D", "-R", "--append", "--insert", "--delete", "--replace"];
+    let command = all.iter().find(|word| CHANGES.contains(&word.text));
     if table == "mangle" {
         return Ok(None);
+    }
+    let policy = ["-P", "--policy"].iter().find_map(|flag| {
+        let at = all.iter().position(|word| word.text == *flag)?;
+        all.get(at + 2).filter(|policy| policy.text == "DROP")
+    });
+    if let Some(policy) = policy {
+        return Err(policy
+            .problem("a chain of iptables whose policy is `DROP`")
+            .help("a filter of tc with `action drop` drops packets"));
     }
     let Some(command) = command else { return Ok(Some(Does::Nothing)) };
     let target = behind(["-j", "--jump", "-g", "--goto"]);
