@@ -542,8 +542,13 @@ impl<'p> Runner<'_, 'p> {
         if let (Joint::Or, Part::Command(piece), false) = (on, part, self.functions.contains_key(word)) {
             return if matches!(word, "exit" | "return") { Next::Command } else { self.one(piece) };
         }
+        let mut left = MOST_LOOKED_AT;
+        let matters = self.matters(part, on, &mut left);
+        if !self.step(MOST_LOOKED_AT - left + 1, at) {
+            return Next::End;
+        }
         match on {
-            _ if self.matters(part, on, &mut { MOST_LOOKED_AT }) => self.wrong(
+            _ if matters => self.wrong(
                 Problem::new("what depends on the success or failure of another command")
                     .at(at)
                     .help(format!("scripts are read, not run: {KEEP}")),
