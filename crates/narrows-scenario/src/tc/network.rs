@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Device, Script};
+use super::{Device, Keys, Script};
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
 use crate::two_hosts::{self, LINK};
@@ -55,11 +55,9 @@ impl Placed {
             Way::Down => Way::Up,
         };
         // What one program sends to another leaves by it, and so do the answers.
-        let ways = [way, back].into_iter().take(if is_loopback(&self.device.name) { 2 } else { 1 });
-        let egress = ways.flat_map(|way| {
-            self.device.egress.keys.iter().map(move |(key, value)| (way, *key, value.as_str()))
-        });
-        egress.chain(self.device.ingress.keys.iter().map(move |(key, value)| (back, *key, value.as_str())))
+        let count = if is_loopback(&self.device.name) { 2 } else { 1 };
+        let put = |first, second, keys| in_ways([first, second].into_iter().take(count), keys);
+        put(way, back, &self.device.egress).chain(put(back, way, &self.device.ingress))
     }
 
     /// Describes how the device is mapped, for people.
@@ -229,6 +227,14 @@ impl Placed {
         let device = Device { name: name.into(), ..Device::default() };
         Self { device, place }
     }
+}
+
+/// The keys, in each of these directions.
+fn in_ways<'a>(
+    ways: impl Iterator<Item = Way>,
+    keys: &'a Keys,
+) -> impl Iterator<Item = (Way, &'static str, &'a str)> {
+    ways.flat_map(move |way| keys.keys.iter().map(move |(key, value)| (way, *key, value.as_str())))
 }
 
 /// Whether packets of a device come back to the host itself.

@@ -431,6 +431,14 @@ fn what_a_shell_does_beside_the_commands() {
 fn the_loopback_device_is_a_link_both_ways() {
     let lo = "tc qdisc add dev lo root netem delay 2ms\n";
     assert_eq!(keys(lo), ["link.up.delay=\"2ms\"", "link.down.delay=\"2ms\""]);
+    let policer = "tc qdisc add dev lo clsact\ntc filter add dev lo ingress protocol all matchall action police rate 1mbit burst 10k drop\n";
+    let both = keys(policer);
+    assert!(
+        both.len() == 2
+            && both[0].starts_with("link.down.policer=")
+            && both[1].starts_with("link.up.policer="),
+        "{both:?}"
+    );
     fails(
         &format!("{lo}tc qdisc add dev eth0 root fq\n"),
         "`lo` beside another device: packets of the other never pass it",
