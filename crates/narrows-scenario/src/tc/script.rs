@@ -178,10 +178,13 @@ impl Script {
         }
         problems.extend(down.iter().map(|(device, span)| stays_down(device, span)));
         if problems.is_empty() && commands.is_empty() {
-            problems.push(
-                Problem::new("there is no command of tc")
-                    .help("as in: tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms"),
-            );
+            let problem = Problem::new("there is no command of tc");
+            problems.push(match text.contains("tc ") && text.contains('$') {
+                true => problem.help(
+                    "without arguments the script comes to none: `narrows tc commands` runs it in a sandbox with the arguments that you give, and prints its commands",
+                ),
+                false => problem.help("as in: tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms"),
+            });
         }
         match problems.is_empty() {
             true => Ok(Self {

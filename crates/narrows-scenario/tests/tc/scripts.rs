@@ -426,6 +426,18 @@ fn what_a_shell_does_beside_the_commands() {
     }
 }
 
+#[test]
+fn a_script_that_needs_arguments_says_so() {
+    let text = "case $1 in on) tc qdisc add dev eth0 root fq;; esac\n";
+    let error = Script::parse(text, "x.sh").unwrap_err().to_string();
+    assert!(
+        error.contains("there is no command of tc") && error.contains("`narrows tc commands`"),
+        "{error}"
+    );
+    let plain = Script::parse("echo a\n", "x.sh").unwrap_err().to_string();
+    assert!(plain.contains("as in: tc qdisc add"), "{plain}");
+}
+
 /// Packets and their answers leave by the loopback device.
 #[test]
 fn the_loopback_device_is_a_link_both_ways() {
