@@ -8,15 +8,15 @@
 //!
 //! ```text
 //! at the end of the transmission:  credit = max(credit − L·S/P, −low)
-//! d later, if that is below zero:  credit = min(credit + I·d, high)
+//! d later, if that is below zero:  credit = min(credit + I·d, high)   at most 0 while no packet waits
 //! ```
 //!
 //! So packets that wait are L/I apart, and a packet after idle time is sent at once. P is the rate of the transmitter; if
 //! that is not limited it is I + S if the send slope is given, and otherwise a packet costs its L bits.
 //!
-//! Like Linux, and unlike 802.1Q, credit below zero becomes up to `high` in idle time where the standard stops at zero.
-//! Credit above zero is lost when a packet arrives at an empty queue. Credit is counted in billionths of a bit, where
-//! Linux counts whole bytes, so rounding errors do not accumulate.
+//! So credit above zero comes from waiting for the transmitter, behind packets of others, and is lost when no packet waits.
+//! Credit is counted in billionths of a bit, so rounding errors do not accumulate. Linux counts whole bytes, and loses the
+//! fraction of one at each look at the queue, also when a packet arrives: it sends up to a byte less for each arrival.
 //!
 //! ```
 //! # use narrows_core::{Bytes, PacketRef, Rate, Time};
@@ -62,7 +62,7 @@ pub struct Cbs {
     config: CbsConfig,
     wire: Wire,
     joined: bool,
-    /// At `since`, as if it were earned from then on. Above zero it does not grow.
+    /// At `since`, as if it were earned from then on. From zero on it does not grow.
     credit: i128,
     since: Time,
     /// The end of the transmission before, as far as it is known here.
@@ -168,7 +168,8 @@ impl Scheduler for Cbs {
     }
 
     fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<()>) {
-        if flows.packets(flow) == 1 && self.credit > 0 {
+        // In idle time it has not grown above zero.
+        if flows.packets(flow) == 1 && self.credit(now) > 0 {
             self.credit = 0;
             self.since = now;
         }

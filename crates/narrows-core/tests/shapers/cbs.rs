@@ -1,7 +1,7 @@
 use narrows_core::queue::Wire as OnWire;
-use narrows_core::sched::{Cbs, CbsConfig, Mode, Scheduler, ShapingFault};
+use narrows_core::sched::{Cbs, CbsConfig, FlowConfig, Mode, Scheduler, Served, Server, ShapingFault};
 use narrows_core::service::Overhead;
-use narrows_core::{Bytes, Duration, Rate, Time};
+use narrows_core::{Bytes, Duration, PacketRef, Rate, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -40,21 +40,34 @@ fn packets_that_wait_are_as_far_apart_as_the_idle_slope_says() {
     }
 }
 
-/// A packet of 1500 bytes takes 12 µs and costs 1470 of credit, which come back in 588 µs; in idle time credit rises to 30,
-/// and they come back 12 µs sooner.
+/// A packet of 1500 bytes takes 12 µs and costs 1470 of credit, which come back in 588 µs, but not more than that in idle
+/// time.
 #[test]
-fn credit_above_zero_is_spent_once() {
+fn idle_time_earns_no_credit_above_zero() {
     let mut wire = Wire::new(cbs(STREAM), 1, Rate::UNLIMITED);
     wire.arrive(0, 1_500);
     wire.run(seconds(1), |_| {});
-    // As of Linux: 30 bytes of credit after a second without packets.
     wire.arrive(0, 1_500);
     wire.arrive(0, 1_500);
     wire.run(seconds(2), |_| {});
     let [_, second, third] = wire.sent[..] else { panic!("three packets") };
-    assert_eq!(second.0, seconds(1));
+    assert_eq!((second.0, third.0.since(second.0)), (seconds(1), Duration::from_micros(600)));
+}
+
+/// A packet that waits for the transmitter earns up to 30: the next one comes 12 µs sooner after it.
+#[test]
+fn waiting_for_the_port_earns_credit_above_zero() {
+    let mut server = Server::new(cbs(STREAM));
+    let flow = server.join(FlowConfig::default()).expect("it has one flow");
+    for number in 0..3 {
+        server.enqueue(Time::ZERO, flow, PacketRef::from_number(number), 1_500);
+    }
+    assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(..)));
+    let busy = Time::from_nanos(2_000_000);
+    assert!(matches!(server.dequeue(busy), Served::Packet(..)));
+    let Served::NotBefore(next) = server.dequeue(busy) else { panic!("it waits") };
     // But for what is earned in the nanosecond in which the credit reaches its maximum.
-    let apart = third.0.since(second.0).nanos();
+    let apart = next.since(busy).nanos();
     assert!((587_999..=588_000).contains(&apart), "{apart} ns");
 }
 
@@ -90,6 +103,13 @@ struct Slow {
 }
 
 impl Slow {
+    /// No packet waits until then.
+    fn idle(&mut self, until: f64) {
+        if self.credit > 0.0 || self.credit + (until - self.last) * 20e6 / 8.0 > 0.0 {
+            self.credit = 0.0;
+        }
+    }
+
     /// When a packet leaves that is the first to wait from `at` on.
     fn send(&mut self, at: f64, bytes: f64) -> f64 {
         let (idle, send, port) = (20e6 / 8.0, 980e6 / 8.0, 1e9 / 8.0);
@@ -121,8 +141,8 @@ proptest! {
             wire.run(at, |_| {});
             let arrived = at.nanos() as f64 / 1e9;
             let before = expected.last().copied().unwrap_or(0.0);
-            if arrived >= before && slow.credit > 0.0 {
-                slow.credit = 0.0;
+            if arrived >= before {
+                slow.idle(arrived);
             }
             wire.arrive(0, length);
             expected.push(slow.send(arrived.max(before), length.into()));

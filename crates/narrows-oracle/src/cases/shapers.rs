@@ -65,9 +65,9 @@ pub(super) fn cases() -> Vec<Case> {
             vec!["qdisc add dev near root tbf rate 10mbit burst 10000 limit 60000"],
             on_and_off(alike(0), 16_000, 6_000),
         ),
-        // The kernel counts credit in whole bytes: a wait is up to the time of one longer or shorter.
+        // The kernel counts credit in whole bytes, and loses a fraction of one with each arrival.
         Case {
-            bounds: vec![Bound::Delay(1_000, 0), Bound::Fates(0), Bound::Order(0)],
+            bounds: vec![Bound::Service(3 * u64::from(LONGEST)), Bound::Losses(4)],
             ..case(
                 "cbs",
                 vec![
@@ -78,9 +78,9 @@ pub(super) fn cases() -> Vec<Case> {
             )
         },
         Case {
-            bounds: vec![Bound::Delay(1_000, 0), Bound::Fates(0), Bound::Order(0)],
+            bounds: vec![Bound::Delay(2_000, 0), Bound::Fates(0), Bound::Order(0)],
             ..case(
-                "cbs-above-zero",
+                "cbs-least-credit",
                 vec![
                     "qdisc add dev near root cbs idleslope 10000 sendslope -9990000 hicredit 5000 locredit -400",
                 ],

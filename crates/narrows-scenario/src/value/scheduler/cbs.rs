@@ -38,7 +38,12 @@ impl Keyed for Cbs {
             .required(),
         row!("send-slope", send_slope, Given(FINITE_RATE), "Rate at which a transmission costs credit.")
             .default("the link's rate less `idle-slope`"),
-        row!("hi-credit", high, CREDIT, "Maximum of credit, which idle time leaves for a burst."),
+        row!(
+            "hi-credit",
+            high,
+            CREDIT,
+            "Maximum of credit, which a packet earns that waits behind those of others."
+        ),
         row!("lo-credit", low, Given(CREDIT), "Maximum of credit below zero, after a transmission.")
             .default("none"),
     ];
