@@ -230,10 +230,7 @@ impl Placed {
 }
 
 /// The keys, in each of these directions.
-fn in_ways<'a>(
-    ways: impl Iterator<Item = Way>,
-    keys: &'a Keys,
-) -> impl Iterator<Item = (Way, &'static str, &'a str)> {
+fn in_ways(ways: impl Iterator<Item = Way>, keys: &Keys) -> impl Iterator<Item = (Way, &'static str, &str)> {
     ways.flat_map(move |way| keys.keys.iter().map(move |(key, value)| (way, *key, value.as_str())))
 }
 
