@@ -147,7 +147,8 @@ pub(crate) fn start(
     Ok(Started::Failed { said: text, status: code as u8 })
 }
 
-/// The warnings in the output so far. Its end is where the next line goes, so it is read at places of its own.
+/// The warnings in the output so far. The network goes on writing through the same open file, so this must not move its
+/// offset.
 fn warnings(output: &File) -> String {
     let mut text = vec![0; MOST_WARNINGS];
     let length = output.read_at(&mut text, 0).unwrap_or(0);

@@ -188,8 +188,8 @@ pub fn part(path: &Path, number: usize) -> PathBuf {
     name.into()
 }
 
-/// Merges the input log at `path` with the given number of finished parts beside it, and removes these: the result is
-/// in order of time, as if one thread had recorded it.
+/// Merges the input log at `path` with the given number of finished parts beside it: the result is in order of time, as
+/// if one thread had recorded it.
 ///
 /// In each part inputs are in order of time, and verdicts are no later than the inputs after them. Each has all
 /// changes; those of the first part are used, and come before everything else at their instants.
@@ -197,15 +197,33 @@ pub fn part(path: &Path, number: usize) -> PathBuf {
 /// # Errors
 /// If a part cannot be read, or the result cannot be written.
 pub fn join(path: &Path, parts: usize) -> Result<(), WriteError> {
+    let mut joined = path.as_os_str().to_owned();
+    joined.push(".joined");
+    let joined = PathBuf::from(joined);
+    let result = merge(path, parts, &joined);
+    if result.is_err() {
+        // What there is of it takes the room of a full disk.
+        let _ = std::fs::remove_file(&joined);
+    }
+    result
+}
+
+/// Removes the parts of a merged log.
+///
+/// # Errors
+/// If one cannot be removed.
+pub fn remove_parts(path: &Path, parts: usize) -> io::Result<()> {
+    (1..=parts).try_for_each(|number| std::fs::remove_file(part(path, number)))
+}
+
+fn merge(path: &Path, parts: usize, joined: &Path) -> Result<(), WriteError> {
     let file = path.display().to_string();
     let failed = |error| WriteError { file: file.clone(), error };
     let of_part = |error: ReadError| WriteError { file: file.clone(), error: io::Error::other(error) };
     let paths: Vec<PathBuf> = (1..=parts).map(|number| part(path, number)).collect();
     let all = std::iter::once(path).chain(paths.iter().map(PathBuf::as_path));
     let mut logs = all.map(LogReader::open).collect::<Result<Vec<_>, _>>().map_err(of_part)?;
-    let mut joined = path.as_os_str().to_owned();
-    joined.push(".joined");
-    let mut whole = LogWriter::create(&joined, logs[0].header())?;
+    let mut whole = LogWriter::create(joined, logs[0].header())?;
     let mut ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
     // How far each has got; `None` once it has ended.
     let mut reached = logs
@@ -230,8 +248,7 @@ pub fn join(path: &Path, parts: usize) -> Result<(), WriteError> {
     }
     whole.write(&Record::Ended(ended))?;
     whole.finish()?;
-    std::fs::rename(&joined, path).map_err(failed)?;
-    paths.iter().try_for_each(std::fs::remove_file).map_err(failed)
+    std::fs::rename(joined, path).map_err(failed)
 }
 
 /// The next instant of a log that has reached an instant; `None` at its end.
@@ -345,6 +362,27 @@ mod tests {
         assert_eq!(recorder.finish(engine), None);
     }
 
+    #[test]
+    fn parts_that_cannot_be_joined_stay_as_they_are() {
+        let folder = std::env::temp_dir().join(format!("narrows-parts-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.log");
+        let scenario = Scenario::parse(SCENARIO, "two.toml").unwrap();
+        let engine = Engine::<()>::new(scenario.network()).unwrap();
+        record(&path, &scenario, &engine, &[(10, Some(0))]);
+        record(&part(&path, 1), &scenario, &engine, &[(5, Some(1)), (20, Some(1))]);
+        let cut = std::fs::read(part(&path, 1)).unwrap();
+        std::fs::write(part(&path, 1), &cut[..cut.len() - 60]).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        join(&path, 1).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        let mut left: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["run.log", "run.log.part-1"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// The run goes on, and is told at its end.
     #[test]
     fn a_log_that_cannot_be_written_is_told() {
@@ -404,6 +442,7 @@ mod tests {
         );
         record(&part(&path, 2), &scenario, &engine, &[(20, None), (50, None)]);
         join(&path, 2).unwrap();
+        remove_parts(&path, 2).unwrap();
         let mut log = LogReader::open(&path).unwrap();
         assert_eq!(log.header().ports.len(), 4);
         let mut found = Vec::new();

@@ -64,7 +64,7 @@ impl Drop for Place {
     }
 }
 
-/// What is said until the network is up comes to who started it.
+/// Warnings before the network is up reach the terminal of the caller.
 #[test]
 #[ignore = "needs namespaces"]
 fn warnings_of_a_network_in_the_background_are_seen() {

@@ -37,7 +37,7 @@ use alloc::vec::Vec;
 
 use crate::queue::Wire;
 use crate::sched::bucket::{self, Bucket};
-use crate::sched::shaping::{ShapingError, ShapingFault};
+use crate::sched::shaping::{OnlyFlow, ShapingError, ShapingFault};
 use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState};
 use crate::service::{Overhead, Work};
 use crate::time::{Duration, Time};
@@ -61,7 +61,7 @@ pub struct CbsConfig {
 pub struct Cbs {
     config: CbsConfig,
     wire: Wire,
-    joined: bool,
+    flow: OnlyFlow,
     /// At `since`, as if it were earned from then on. From zero on it does not grow.
     credit: i128,
     since: Time,
@@ -89,7 +89,7 @@ impl Cbs {
         Ok(Self {
             config,
             wire: Wire { rate: Rate::UNLIMITED, overhead: Overhead::IP },
-            joined: false,
+            flow: OnlyFlow::default(),
             credit: 0,
             since: Time::ZERO,
             busy_until: Time::ZERO,
@@ -156,15 +156,11 @@ impl Scheduler for Cbs {
     type Flow = ();
 
     fn join(&mut self, _flow: FlowConfig) -> Result<(), Refused> {
-        if self.joined {
-            return Err(Refused::Flows { most: 1 });
-        }
-        self.joined = true;
-        Ok(())
+        self.flow.join()
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {
-        self.joined = false;
+        self.flow.leave();
     }
 
     fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<()>) {

@@ -45,6 +45,25 @@ impl Leaves {
     }
 }
 
+/// The flow of a shaper without classes.
+#[derive(Debug, Default)]
+pub(super) struct OnlyFlow {
+    joined: bool,
+}
+
+impl OnlyFlow {
+    pub(super) fn join(&mut self) -> Result<(), Refused> {
+        match core::mem::replace(&mut self.joined, true) {
+            true => Err(Refused::Flows { most: 1 }),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.joined = false;
+    }
+}
+
 /// Why a shaper cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShapingError {

@@ -46,7 +46,7 @@ use alloc::vec::Vec;
 use crate::counters::DropReason;
 use crate::queue::Wire;
 use crate::sched::bucket::{self, Bucket};
-use crate::sched::shaping::{ShapingError, ShapingFault};
+use crate::sched::shaping::{OnlyFlow, ShapingError, ShapingFault};
 use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState};
 use crate::service::{Overhead, Work};
 use crate::time::Time;
@@ -87,7 +87,7 @@ pub struct Tbf {
     buckets: Buckets,
     mpu: Bytes,
     overhead: Overhead,
-    joined: bool,
+    flow: OnlyFlow,
     state: ShapedState,
     /// The instant until which the first packet was last found to wait, so that each wait is counted once.
     waited: Option<Time>,
@@ -149,7 +149,7 @@ impl Tbf {
         let TbfConfig { rate, burst, peak, mpu } = config;
         let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
         let state = ShapedState::default();
-        Ok(Self { buckets, mpu, overhead: Overhead::IP, joined: false, state, waited: None })
+        Ok(Self { buckets, mpu, overhead: Overhead::IP, flow: OnlyFlow::default(), state, waited: None })
     }
 
     fn cost(&self, length: u32) -> Work {
@@ -162,15 +162,11 @@ impl Scheduler for Tbf {
     const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, _flow: FlowConfig) -> Result<(), Refused> {
-        if self.joined {
-            return Err(Refused::Flows { most: 1 });
-        }
-        self.joined = true;
-        Ok(())
+        self.flow.join()
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {
-        self.joined = false;
+        self.flow.leave();
     }
 
     fn enqueue(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}

@@ -118,6 +118,11 @@ impl Director {
                 format!("the input log {} IS INCOMPLETE: {}", path.display(), error.error)
             };
             lacking = lacking.or_else(|| joined().map(failed)).map(|note| note + &stay());
+            let kept =
+                lacking.is_none().then(|| recorder::remove_parts(path, count - 1)).and_then(Result::err);
+            info.notes.extend(
+                kept.map(|error| format!("the parts of the input log {} stay: {error}", path.display())),
+            );
         }
         info.notes.extend(lacking.clone());
         unwritten.extend(lacking);

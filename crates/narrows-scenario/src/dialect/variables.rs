@@ -24,8 +24,8 @@ pub(crate) struct Variables {
     reading: Cell<Reading>,
     /// How many arguments the script or the function that is being executed has.
     arguments: usize,
-    /// What the local variables of that function were before.
-    local: Vec<Former>,
+    /// What the local variables of that function were before; `None` outside functions.
+    local: Option<Vec<Former>>,
     /// What variables were before assignments that may be undone.
     assigned: Option<Vec<Former>>,
 }
@@ -37,7 +37,7 @@ type Former = (String, Option<Value>);
 pub(crate) struct Frame {
     former: Vec<Former>,
     arguments: usize,
-    local: Vec<Former>,
+    local: Option<Vec<Former>>,
 }
 
 /// What a value becomes that is not in the script.
@@ -136,13 +136,13 @@ impl Variables {
         let value = |at: usize| arguments.get(at).map(|word| Value::Text(word.text.clone()));
         let former = (0..most).map(|at| self.put(&(at + 1).to_string(), value(at))).collect();
         let outer = std::mem::replace(&mut self.arguments, arguments.len());
-        Frame { former, arguments: outer, local: std::mem::take(&mut self.local) }
+        Frame { former, arguments: outer, local: self.local.replace(Vec::new()) }
     }
 
     /// It ends: the arguments, and what was local in it, are those from before.
     pub(crate) fn end_function(&mut self, frame: Frame) {
         let local = std::mem::replace(&mut self.local, frame.local);
-        self.take_back(local);
+        self.take_back(local.unwrap_or_default());
         self.take_back(frame.former);
         self.arguments = frame.arguments;
     }
@@ -208,9 +208,9 @@ impl Variables {
                 if !(exports && ends) {
                     return Ok(rest);
                 }
-                if is_local {
+                if is_local && self.local.is_some() {
                     let former = self.put(&left[..name], None);
-                    self.local.push(former);
+                    self.local.iter_mut().for_each(|local| local.push(former.clone()));
                 }
                 rest.start += name;
                 continue;
@@ -230,10 +230,8 @@ impl Variables {
                 };
             }
             let former = self.put(&left[..name], Some(expanded));
-            if is_local {
-                self.local.push(former);
-            } else if let Some(assigned) = &mut self.assigned {
-                assigned.push(former);
+            if let Some(log) = self.local.as_mut().filter(|_| is_local).or(self.assigned.as_mut()) {
+                log.push(former);
             }
             rest.start = value.end;
         }

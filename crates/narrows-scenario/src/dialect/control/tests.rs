@@ -1,0 +1,117 @@
+use super::pattern::fits;
+use super::*;
+use crate::dialect::shell;
+use crate::dialect::variables::Expanded;
+
+/// The commands that a script comes to, or its first problem.
+fn commands(text: &str) -> Result<Vec<String>, String> {
+    let pieces = shell::pieces(text).unwrap();
+    let mut all = Vec::new();
+    let problems = run(text, pieces, &mut Variables::default(), &mut |piece, variables| {
+        let rest = variables.assign(text, piece.span.clone()).unwrap();
+        let words = variables.words(text, rest).unwrap_or_default();
+        let words: Vec<&str> = words.iter().map(Expanded::text).collect();
+        all.extend((!words.is_empty()).then(|| words.join(" ")));
+        if words.first() == Some(&"exit") { Next::End } else { Next::Command }
+    });
+    match problems.into_iter().next() {
+        Some(problem) => Err(crate::ScenarioError::new("", "", vec![problem]).to_string()),
+        None => Ok(all),
+    }
+}
+
+#[test]
+fn the_first_pattern_that_fits_is_run() {
+    for (text, expected) in [
+        ("case b in a) x;; b) y; z;; *) w;; esac", &["y", "z"][..]),
+        (
+            "A=up\ncase \"$A\" in\n  start|up)\n    x\n    y ;; # or\n  # down\n  down) z\n;;\nesac\nw",
+            &["x", "y", "w"],
+        ),
+        ("case eth0 in wlan*) x;; et?0) y;; esac", &["y"]),
+        ("case a in (b) x;; (a) case c in c) y;; esac;; esac\nz", &["y", "z"]),
+        ("case $1 in del) x;; *) y;; esac", &["y"]),
+        ("case \"${1:-status}\" in start) x;; status) y;; esac", &["y"]),
+        ("case $# in 0) x;; *) y;; esac", &["x"]),
+        ("case a in b) x;; esac\ny", &["y"]),
+        ("f() { case $1 in on) x $2;; esac; }\nf on 3\nf off 4", &["x 3"]),
+        ("case $(uname) in Linux) echo a;; *) exit;; esac\nx", &["x"]),
+        // A command is assumed to succeed.
+        ("x || { echo a; exit 1; }\ny", &["x", "y"]),
+        ("die() { echo a; exit 1; }\nx || die b\ny", &["x", "y"]),
+        ("x || {\n  y\n  exit 1\n}\nz && w", &["x", "z", "w"]),
+        ("f() { x || return 1; y; }\nf\nz", &["x", "y", "z"]),
+        ("case a in a) x || { echo b; exit 1; }\n y;; esac\nz", &["x", "y", "z"]),
+        ("case a in b) ;; a) x;; esac", &["x"]),
+        // Of functions that call one another, too.
+        ("D=eth0\nf() { local D; D=eth9; x $D; }\nf\ny $D", &["x eth9", "y eth0"]),
+        ("f() { x ${2:-7}; }\ng() { f a; y $2; }\ng 1 99", &["x 7", "y 99"]),
+        ("D=5\ndeclare D\nx $D", &["x 5"]),
+        // Local variables end with their function.
+        ("D=5\nf() { local D=9; x $D; }\nf\ny $D", &["x 9", "y 5"]),
+    ] {
+        assert_eq!(
+            commands(text).as_deref(),
+            Ok(&expected.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()[..]),
+            "{text}"
+        );
+    }
+    for (text, error) in [
+        ("x || { tc y; }", "what depends on the success or failure of another command"),
+        ("f() { tc y; }\nx || f", "what depends on the success or failure"),
+        ("grep -q x y && tc z", "what depends on the success or failure"),
+        ("ip x | grep y && exit", "what depends on the success or failure"),
+        ("case $(uname) in Linux) x;; esac", "`$(uname)` is a command"),
+        ("case a in [ab]) x;; esac", "the pattern `[ab]` is not understood"),
+        ("case a in \"*\") x;; esac", "is not understood"),
+        ("f() { grep -q x y && tc z; }\nf", "what depends on the success or failure"),
+        ("grep -q x y && echo a && tc z", "what depends on the success or failure"),
+        ("LANG=C grep -q x y && tc z", "what depends on the success or failure"),
+        ("grep -q x y && DEV=a", "what depends on the success or failure"),
+        ("grep -q x y && $TC z", "what depends on the success or failure"),
+        ("x || { $TC z; }", "what depends on the success or failure"),
+        ("case a in a) grep -q x y && tc z;; esac", "what depends on the success or failure"),
+        ("case a b) x;; esac\ny", "`case` that is not understood"),
+        ("case a in b) x", "`case` that is not understood"),
+    ] {
+        let found = commands(text).unwrap_err();
+        assert!(found.contains(error), "{text}: {found}");
+    }
+}
+
+#[test]
+fn conditions_of_arguments_are_those_of_none() {
+    for (text, expected) in [
+        ("if [ \"$1\" == \"del\" ]; then x; else y; fi", &["y"][..]),
+        ("if [ $# -gt 0 ]; then x; else y; fi", &["y"]),
+        ("[ -z \"$1\" ] && x\n[ -n \"$2\" ] && y", &["x"]),
+        ("A=$1\nif [ -z \"$A\" ]; then A=eth0; fi\nx $A", &["x eth0"]),
+        // Where it does not matter, the script goes on.
+        ("if [ $# -lt 1 ]; then echo usage; exit 1; fi\nx", &["x"]),
+    ] {
+        assert_eq!(
+            commands(text).as_deref(),
+            Ok(&expected.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()[..]),
+            "{text}"
+        );
+    }
+    let inside = commands("f() { if [ $# -gt 1 ]; then x; fi; }\nf a b").unwrap_err();
+    assert!(inside.contains("a condition that depends on more than the script"), "{inside}");
+}
+
+#[test]
+fn patterns_of_a_shell() {
+    for (pattern, word, expected) in [
+        ("*", "", true),
+        ("a*", "abc", true),
+        ("*c", "abc", true),
+        ("a*c*e", "abcde", true),
+        ("a*c*e", "abcd", false),
+        ("a?c", "abc", true),
+        ("a?c", "ac", false),
+        ("ab*ba", "aba", false),
+        ("*a*a*a*a*a*a*a*b", &"a".repeat(5_000), false),
+    ] {
+        assert_eq!(fits(pattern, word), expected, "{pattern} {word}");
+    }
+}
