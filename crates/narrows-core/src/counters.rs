@@ -136,21 +136,35 @@ impl DropReason {
 
 /// The counters of one lane of a link: `arrived + duplicated = left + dropped + inside`. The fragments of a
 /// packet count as duplicates of it: n fragments are n − 1 additional packets.
+// First what each packet changes: memory to wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Counters {
     /// Handed to the link.
     pub arrived: Tally,
+    /// Left the delay line.
+    pub left: Tally,
+    /// Sent by the transmitter, including those then lost on the wire.
+    pub sent: Tally,
+    /// Total time that packets waited in the queue before transmission.
+    pub waited: Duration,
+    /// Bits that the transmitter sent, overhead included.
+    pub wire_bits: u64,
+    /// Total transmission time of packets of this lane, counted when each transmission ends.
+    pub busy: Duration,
+    /// When the first and the latest packet arrived. Meaningless before the first arrival.
+    pub arrivals: (Time, Time),
+    /// When the first transmission began and the latest one ended. Meaningless before one has ended.
+    pub transmissions: (Time, Time),
+    /// When the first and the latest packet left. Meaningless before one has left.
+    pub departures: (Time, Time),
     /// Packets that the link created: duplicates, and all fragments but one of each packet that it cut. Bytes
     /// are those by which the bytes inside grew: one more header for each such fragment.
     pub duplicated: Tally,
-    /// Left the delay line.
-    pub left: Tally,
     /// Dropped, by reason; see [`Counters::dropped`].
     drops: [Tally; DropReason::OF_ANY_LINK],
     /// Drops for the reasons that few links have, starting after those in `drops`.
     rare: Option<Box<RareDrops>>,
-    /// Sent by the transmitter, including those then lost on the wire.
-    pub sent: Tally,
     /// Packets with at least one flipped bit.
     pub corrupted: u64,
     /// Flipped bits.
@@ -167,18 +181,6 @@ pub struct Counters {
     pub fragmented: u64,
     /// Fragments among the duplicated packets.
     pub pieces: u64,
-    /// Total time that packets waited in the queue before transmission.
-    pub waited: Duration,
-    /// Bits that the transmitter sent, overhead included.
-    pub wire_bits: u64,
-    /// Total transmission time of packets of this lane, counted when each transmission ends.
-    pub busy: Duration,
-    /// When the first and the latest packet arrived. Meaningless before the first arrival.
-    pub arrivals: (Time, Time),
-    /// When the first transmission began and the latest one ended. Meaningless before one has ended.
-    pub transmissions: (Time, Time),
-    /// When the first and the latest packet left. Meaningless before one has left.
-    pub departures: (Time, Time),
 }
 
 type RareDrops = [Tally; DropReason::OF_LINKS - DropReason::OF_ANY_LINK];

@@ -16,6 +16,7 @@ mod class;
 mod counters;
 mod engine;
 mod id;
+mod known;
 mod labels;
 mod link;
 mod network;

@@ -6,6 +6,7 @@ mod config;
 mod cycles;
 mod decided;
 mod divided;
+mod exits;
 mod names;
 mod parts;
 mod router;
@@ -31,6 +32,7 @@ use crate::agenda::Agenda;
 use crate::classify::Flow;
 use crate::counters::{DropReason, Tally};
 use crate::id::{Element, LinkId, PortId, RouterId, RulesId, SwitchId};
+use crate::known::Known;
 use crate::link::instances::{Found, Made};
 use crate::link::{Change, Link, Question, Target};
 use crate::packet::{Packet, PacketId};
@@ -42,8 +44,9 @@ use crate::time::Time;
 use classified::{Classified, Pipe};
 use decided::Decided;
 use divided::Divided;
+use exits::Exits;
 use names::Named;
-use router::{Known, Router};
+use router::Router;
 use switch::{Out, Switch};
 
 #[derive(Clone, Copy, Debug)]
@@ -110,8 +113,7 @@ pub(crate) struct Network {
     seed: Seed,
     /// The configured links by name, then instances and added links in order of creation.
     links: Vec<Link>,
-    /// By element.
-    exits: Vec<Vec<Hop>>,
+    exits: Exits,
     /// The number of configured links. Their link numbers are also their element numbers.
     configured: u32,
     /// The elements after the configured ones.
@@ -256,7 +258,7 @@ impl Network {
             if self.pool.keeps_passed() {
                 self.pool.pass(packet, at);
             }
-            self.forward(packet, self.exits[element as usize][usize::from(lane)]);
+            self.forward(packet, self.exits.at(element, lane));
         }
     }
 
@@ -539,7 +541,8 @@ impl Network {
         let Some(element) = made.insert(flow, next) else { return of };
         if element == next {
             self.later.push(Later::Made { made: number, place });
-            self.put(link, self.exits[of as usize].clone());
+            let exits = self.exits.of(of).to_vec();
+            self.put(link, &exits);
         } else {
             self.links[element as usize] = link;
         }

@@ -8,12 +8,14 @@ use super::classified::{Classified, RulesCounters};
 use super::config::{
     BuildError, NetworkConfig, PipeConfig, RouterConfig, RulesConfig, SwitchConfig, SwitchPort,
 };
+use super::exits::Exits;
 use super::names::{self, Named, Names};
-use super::router::{self, Known, Router, RouterCounters, Ways};
+use super::router::{self, Router, RouterCounters, Ways};
 use super::switch::{self, Switch, SwitchCounters, Table};
 use super::{Hop, Later, Network, Port, PortCounters, find_pipe};
 use crate::agenda::Agenda;
 use crate::id::{LinkId, PortId, RouterId, RulesId, SwitchId};
+use crate::known::Known;
 use crate::link::Target;
 use crate::link::instances::Made;
 use crate::link::{Link, LinkConfig};
@@ -94,7 +96,7 @@ impl Network {
             agenda: Agenda::new(0),
             links: Vec::with_capacity(exits.len()),
             configured: exits.len() as u32,
-            exits: Vec::with_capacity(exits.len()),
+            exits: Exits::default(),
             later: Vec::new(),
             added: Vec::new(),
             added_names: BTreeMap::new(),
@@ -113,14 +115,14 @@ impl Network {
             divided: None,
         };
         for (link, exits) in config.links.into_iter().zip(exits) {
-            network.put_link(link, exits);
+            network.put_link(link, &exits);
         }
         network.find_cycles();
         Ok(network)
     }
 
     /// Appends a link.
-    fn put_link(&mut self, mut config: LinkConfig, exits: Vec<Hop>) {
+    fn put_link(&mut self, mut config: LinkConfig, exits: &[Hop]) {
         let element = self.links.len() as u32;
         if let Some(instances) = config.instances.take() {
             self.made.push(Made::new(element, *instances, config.lanes.len(), self.seed, &config.name));
@@ -132,9 +134,9 @@ impl Network {
         self.put(link, exits);
     }
 
-    pub(super) fn put(&mut self, link: Link, exits: Vec<Hop>) {
+    pub(super) fn put(&mut self, link: Link, exits: &[Hop]) {
         self.links.push(link);
-        self.exits.push(exits);
+        self.exits.add(exits);
         self.agenda.add();
     }
 
@@ -164,7 +166,7 @@ impl Network {
         self.added.push(self.links.len() as u32);
         self.later.push(Later::Added(link));
         // No packet goes there before a rule set gets a pipe to it, and cycles are searched then.
-        self.put_link(config, hops);
+        self.put_link(config, &hops);
         Ok(link)
     }
 

@@ -97,7 +97,7 @@ impl Classified {
             return Ok(exit);
         }
         self.counters.returned.add(length);
-        let place = pool.carried(packet).place;
+        let place = pool.carried(packet).rest().map_or(Place::default(), |rest| rest.place);
         self.walk(now, packet, incoming, place, pool, visit)
     }
 
@@ -121,15 +121,16 @@ impl Classified {
                 Some(seen) => (seen, Some(&mut state.key)),
                 None => (&mut state.key, None),
             };
+            let (headers, rest) = carried.parts();
             let mut passing = Passing {
                 key,
                 whole,
-                quoted: carried.extra.quoted.as_deref_mut(),
-                headers: &carried.headers,
+                quoted: rest.extra.quoted.as_deref_mut(),
+                headers,
                 length,
                 link_header,
                 incoming,
-                labels: &mut carried.labels,
+                labels: &mut rest.labels,
                 draw: &mut |stream| draws.of(stream),
             };
             let decision = self.rules.walk(now, &mut passing, from);
@@ -172,7 +173,7 @@ impl Classified {
         };
         self.counters.piped.add(length);
         state.key.mark = pipe.mark;
-        carried.place = place;
+        carried.rest_mut().place = place;
         Ok(pipe.link.hop(u8::from(incoming)))
     }
 }

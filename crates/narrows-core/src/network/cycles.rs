@@ -49,8 +49,8 @@ impl Network {
     /// instance only through its configured link, so the exits of instances do not count.
     pub(super) fn ways(&self) -> Ways {
         let mut ways = Ways::default();
-        for (element, exits) in (0..).zip(&self.exits) {
-            let exits = if self.is_made(element) { &[][..] } else { exits };
+        for element in 0..self.links.len() as u32 {
+            let exits = if self.is_made(element) { &[][..] } else { self.exits.of(element) };
             ways.push(exits.iter().map(|hop| self.place(hop)));
         }
         for set in &self.rules {

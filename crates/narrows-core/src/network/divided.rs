@@ -87,7 +87,7 @@ impl Network {
     /// The delay of a link at which the network can be divided.
     pub(crate) fn crossing_delay(&self, link: LinkId) -> Option<Duration> {
         let element = self.element(link);
-        if element >= self.configured as usize || self.exits[element].len() != 1 {
+        if element >= self.configured as usize || self.exits.of(element as u32).len() != 1 {
             return None;
         }
         self.links[element].crossing_delay()
@@ -116,7 +116,7 @@ impl Network {
             *numbers.entry(groups.first(place)).or_insert(next)
         };
         let mut parts = self.by_place(&mut region);
-        let beyond = |link: usize| match (divides(link), &self.exits[link][..]) {
+        let beyond = |link: usize| match (divides(link), self.exits.of(link as u32)) {
             (true, [to]) => region(self.place(to)),
             _ => parts.links[link],
         };

@@ -14,6 +14,7 @@ use super::config::{Route, Spread};
 use crate::classify::{FlowHash, Identity};
 use crate::counters::{DropReason, Tally};
 use crate::id::PortId;
+use crate::known::Known;
 use crate::packet::{LinkAddress, Protocol};
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Seed, Stream};
@@ -47,15 +48,6 @@ pub(super) struct Ways {
     spread: Spread,
     local: bool,
     hash: FlowHash,
-}
-
-/// A prefix in a table: of a router's own routes, or of the destinations that all routers have in common.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known {
-    /// In a router's own table the number of the route, else that of the group.
-    pub(super) number: u32,
-    /// The length of the prefix.
-    pub(super) bits: u8,
 }
 
 /// The routes of a router.
@@ -119,13 +111,14 @@ impl Ways {
 }
 
 impl Table {
-    /// The route to an address: by the longest prefix among the router's own routes and all destinations.
-    fn find(&self, address: [u8; 16], destinations: &Lpm<Known>) -> Option<&Ways> {
+    /// The route to an address: by the longest prefix among the router's own routes and all destinations, of which
+    /// `common` finds the longest.
+    fn find(&self, address: [u8; 16], common: impl FnOnce() -> Option<Known>) -> Option<&Ways> {
         let own = self.own.lookup(address);
         // No prefix is longer than a whole address.
         let common = match own {
             Some(own) if own.bits == 128 => None,
-            _ => destinations.lookup(address).filter(|common| own.is_none_or(|own| common.bits > own.bits)),
+            _ => common().filter(|common| own.is_none_or(|own| common.bits > own.bits)),
         };
         let way = common.and_then(|common| self.groups.get(common.number as usize));
         let common = way.and_then(|&way| self.routes.get(self.first_of_groups + usize::from(way)));
@@ -168,7 +161,14 @@ impl Router {
             Protocol::Other => None,
             _ => {
                 let destination = state.key.destination;
-                self.table.find(pool.take_next_hop(packet).unwrap_or(destination), destinations)
+                match pool.take_next_hop(packet) {
+                    Some(next) => self.table.find(next, || destinations.lookup(next).copied()),
+                    None => {
+                        let known = &mut pool.carried_mut(packet).known;
+                        let find = || destinations.lookup(destination).copied();
+                        self.table.find(destination, || known.or_find(find))
+                    }
+                }
             }
         };
         let Some((ways, number)) =

@@ -6,19 +6,17 @@ use alloc::vec::Vec;
 
 use super::{CHUNK, Draws, PacketRef, PacketState, Pool};
 use crate::id::LinkId;
+use crate::known::KnownOnce;
 use crate::labels::Labels;
 use crate::packet::{Headers, LinkAddress, Quoted, TcpOptions};
 use crate::place::Place;
 use crate::time::{Duration, Time};
 
-/// Extra state of a packet.
+/// Extra state of a packet. What each router needs is in one line of the processor's cache.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Carried {
     pub(crate) headers: Headers,
-    pub(crate) extra: Extra,
-    /// Where the packet continues in the rules that sent it to a pipe.
-    pub(crate) place: Place,
-    pub(crate) labels: Labels,
     /// Routers passed.
     hops: u8,
     /// Bytes by which the link header has grown since the arrival: tags put on and taken off.
@@ -27,6 +25,19 @@ pub(crate) struct Carried {
     is_readdressed: bool,
     /// What else filters have written.
     written: Written,
+    /// What routers found for its destination.
+    pub(crate) known: KnownOnce,
+    /// The rest, once the slot has needed it.
+    rest: Option<Box<Rest>>,
+}
+
+/// What only some networks need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rest {
+    pub(crate) extra: Extra,
+    /// Where the packet continues in the rules that sent it to a pipe.
+    pub(crate) place: Place,
+    pub(crate) labels: Labels,
     /// Whether it is inside the last of the links in `passed`. Of that one, `queued` is its queueing time before.
     is_inside: bool,
     /// The links that it has passed, if they are kept.
@@ -93,26 +104,27 @@ const KEPT: usize = 32;
 impl Carried {
     /// A packet takes the slot.
     pub(super) fn begin(&mut self, headers: Headers, next: Extra) {
-        let Self {
-            headers: own,
-            extra,
-            place,
-            labels,
-            hops,
-            growth,
-            is_readdressed,
-            written,
-            is_inside,
-            passed,
-        } = self;
-        (*own, *place, *labels) = (headers, Place::default(), Labels::default());
-        *extra = next;
-        (*hops, *growth, *is_readdressed, *is_inside) = (0, 0, false, false);
-        *written = Written::default();
-        passed.clear();
-        if passed.capacity() > KEPT {
-            *passed = Vec::new();
+        let rest = self.rest.take();
+        *self = Self { headers, rest, ..Self::default() };
+        if let Some(rest) = &mut self.rest {
+            rest.begin(next);
+        } else if next.tcp_options.is_some() || next.quoted.is_some() {
+            self.rest_mut().extra = next;
         }
+    }
+
+    /// The rest, if the slot has one; otherwise all of it is as it was when the packet arrived.
+    pub(crate) fn rest(&self) -> Option<&Rest> {
+        self.rest.as_deref()
+    }
+
+    pub(crate) fn rest_mut(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
+    /// The headers, and the rest.
+    pub(crate) fn parts(&mut self) -> (&Headers, &mut Rest) {
+        (&self.headers, self.rest.get_or_insert_default())
     }
 
     /// Routers passed.
@@ -121,12 +133,13 @@ impl Carried {
     }
 
     pub(super) fn passed(&self) -> &[Passed] {
-        &self.passed
+        self.rest().map_or(&[], |rest| &rest.passed)
     }
 
     /// Addresses or ports of the flow key have been written.
-    pub(crate) const fn note_new_ends(&mut self) {
+    pub(crate) fn note_new_ends(&mut self) {
         self.written.ends = true;
+        self.known = KnownOnce::default();
     }
 
     /// How the headers differ from those in the body.
@@ -144,8 +157,23 @@ impl Carried {
             ether_type: written.ether_type.then_some(headers.ether_type),
             hop_limit: written.hop_limit.then_some(headers.hop_limit),
             has_new_ends: written.ends,
-            quoted: self.extra.quoted.as_deref().copied().filter(|_| written.ends),
+            quoted: self
+                .rest()
+                .and_then(|rest| rest.extra.quoted.as_deref().copied())
+                .filter(|_| written.ends),
         }))
+    }
+}
+
+impl Rest {
+    /// A packet takes the slot. Its list of links stays allocated.
+    fn begin(&mut self, extra: Extra) {
+        let mut passed = core::mem::take(&mut self.passed);
+        passed.clear();
+        if passed.capacity() > KEPT {
+            passed = Vec::new();
+        }
+        *self = Self { extra, passed, ..Self::default() };
     }
 }
 
@@ -204,15 +232,15 @@ impl Pool {
 
     /// The options of a TCP segment that has any, if they are kept.
     pub(crate) fn tcp_options(&self, packet: PacketRef) -> Option<&TcpOptions> {
-        self.carried.as_ref()?[packet.0 as usize].extra.tcp_options.as_deref()
+        self.carried.as_ref()?[packet.0 as usize].rest()?.extra.tcp_options.as_deref()
     }
 
     /// From now on, keeps the links that packets pass, or not.
     pub(crate) fn keep_passed(&mut self, keeps: bool) {
         if keeps != self.keeps_passed {
             self.keeps_passed = keeps;
-            let forget = |carried: &mut Carried| (carried.is_inside, carried.passed) = (false, Vec::new());
-            self.keep_carried().iter_mut().for_each(forget);
+            let rests = self.keep_carried().iter_mut().filter_map(|carried| carried.rest.as_mut());
+            rests.for_each(|rest| (rest.is_inside, rest.passed) = (false, Vec::new()));
         }
     }
 
@@ -225,20 +253,20 @@ impl Pool {
     /// The packet enters a link. Only if the links that packets pass are kept.
     pub(crate) fn enter(&mut self, packet: PacketRef, link: LinkId, now: Time) {
         let queued = self.get(packet).queued;
-        let carried = self.carried_mut(packet);
-        carried.passed.push(Passed { link, entered: now, queued, left: now });
-        carried.is_inside = true;
+        let rest = self.carried_mut(packet).rest_mut();
+        rest.passed.push(Passed { link, entered: now, queued, left: now });
+        rest.is_inside = true;
     }
 
     /// The packet leaves the link that it is in, or is dropped there. Only if the links that packets pass are kept.
     pub(crate) fn pass(&mut self, packet: PacketRef, now: Time) {
         let queued = self.get(packet).queued;
-        let carried = self.carried_mut(packet);
-        if let Some(last) = carried.passed.last_mut().filter(|_| carried.is_inside) {
+        let rest = self.carried_mut(packet).rest_mut();
+        if let Some(last) = rest.passed.last_mut().filter(|_| rest.is_inside) {
             last.queued = Duration::from_nanos(queued.nanos().saturating_sub(last.queued.nanos()));
             last.left = now;
         }
-        carried.is_inside = false;
+        rest.is_inside = false;
     }
 
     /// Only for networks that keep headers or the links that packets pass.
@@ -301,7 +329,7 @@ impl Pool {
 
     /// Takes the address that rules want the next router to send the packet towards.
     pub(crate) fn take_next_hop(&mut self, packet: PacketRef) -> Option<[u8; 16]> {
-        self.carried_mut(packet).labels.next_hop.take()
+        self.carried_mut(packet).rest.as_mut()?.labels.next_hop.take()
     }
 
     /// Writes the link addresses: destination and source.

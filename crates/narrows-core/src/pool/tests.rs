@@ -29,6 +29,11 @@ fn a_packet_takes_104_bytes() {
 }
 
 #[test]
+fn what_is_kept_beside_it_takes_a_line() {
+    assert_eq!(size_of::<Carried>(), 64);
+}
+
+#[test]
 fn a_body_outlives_its_first_packet_until_the_last_copy_leaves() {
     let mut pool = Pool::new(Bytes::new(1 << 20));
     let maker = Stream::new(Seed(1), "l", "duplication");

@@ -309,3 +309,46 @@ fn the_longest_prefix_counts_among_own_routes_and_destinations() {
     let seen: Vec<_> = drain(&mut engine).into_iter().map(|(.., verdict)| verdict).collect();
     assert_eq!(seen, expected);
 }
+
+/// What the first router finds for a destination counts at the next one, too, unless the destination has changed.
+#[test]
+fn a_new_destination_is_looked_up_again() {
+    let to = |target: Target| Route {
+        ways: vec![(target, Weight::ONE)],
+        spread: Spread::Flow,
+        local: false,
+        ..Route::default()
+    };
+    let router = |name: &str, ways: [Target; 2]| RouterConfig {
+        name: name.into(),
+        ways: ways.map(to).into(),
+        groups: [0, 1].into(),
+        ..RouterConfig::default()
+    };
+    let link = || Target::Link { name: "link".into(), lane: 0 };
+    let out = |name: &str| Target::Port(name.into());
+    let seen = |change: Option<HeaderChange>| {
+        let mut config = NetworkConfig::new(Seed(1));
+        let nets = [(address(2, 0), 124), (address(2, 16), 124)].map(|(at, bits)| Prefix::new(at, bits));
+        config.destinations = nets.into_iter().zip([0, 1]).collect();
+        config.routers = vec![router("first", [link(), link()]), router("second", [out("one"), out("two")])];
+        let mut between = LinkConfig::new("link", Target::Router("second".into()));
+        between.ingress = change.map(|change| {
+            Ingress::new(vec![IngressFilter::Edit { only: Vec::new(), change, goes_on: true }])
+        });
+        config.links.push(between);
+        config.ports.push(port("a", Target::Router("first".into())));
+        config.ports.extend(["one", "two"].map(|name| port(name, out(name))));
+        let mut engine = Engine::new(config).expect("the network is whole");
+        let (a, two) = (engine.port("a").expect("it is there"), engine.port("two").expect("it is there"));
+        // To a network of either group, and to none.
+        for to in [1, 17, 200] {
+            engine.hand_in(Time::ZERO, a, limited(9, key(1, to)));
+        }
+        let all = drain(&mut engine).into_iter().map(|(.., verdict)| verdict == Verdict::Delivered(two));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(seen(None), [false, true, false]);
+    let change = HeaderChange { destination: Some(address(2, 18)), ..HeaderChange::default() };
+    assert_eq!(seen(Some(change)), [true, true, false]);
+}
