@@ -17,7 +17,7 @@ use super::call::StreamCall;
 use super::exchange::{Exchange, Writer};
 use super::scene::{Outcome, Scene, Side};
 use crate::body::Frame;
-use crate::tcp::{Buffers, End, Segment};
+use crate::tcp::{Buffers, End};
 
 /// How long an end keeps a connection after the end of the transaction.
 const LINGER: Duration = Duration::from_secs(60);
@@ -65,10 +65,9 @@ impl Connection {
 
     /// A segment has arrived.
     pub(super) fn arrive(&mut self, scene: &mut Scene<'_>, side: Side, frame: &Frame) {
-        let mut sent = Vec::new();
         let now = scene.now;
-        scene.hosts()[side as usize].receive(now, &mut self.ends[side as usize], frame, &mut sent);
-        scene.segments(side, sent.into_iter());
+        let (host, out) = scene.host(side);
+        host.receive(now, &mut self.ends[side as usize], frame, out);
         self.step(scene, side);
         self.judge(scene);
     }
@@ -123,10 +122,9 @@ impl Connection {
         if is_last && writer.backlog == 0 {
             end.close();
         }
-        let mut sent: Vec<Segment> = Vec::new();
         let now = scene.now;
-        scene.hosts()[side as usize].send(now, end, &mut sent);
-        scene.segments(side, sent.into_iter());
+        let (host, out) = scene.host(side);
+        host.send(now, end, out);
     }
 
     /// Checks whether the transaction has ended.

@@ -123,13 +123,11 @@ fn headers(network: Protocol) -> u32 {
     if network == Protocol::Ipv6 { 48 } else { 28 }
 }
 
-impl Scene<'_> {
-    pub(super) fn hosts(&mut self) -> &mut [Host; 2] {
-        self.hosts_and_buffers().0
-    }
+const HOSTS: &str = "sessions on connections have hosts that speak TCP";
 
+impl Scene<'_> {
     pub(super) fn hosts_and_buffers(&mut self) -> (&mut [Host; 2], &mut Buffers) {
-        let hosts = self.hosts.as_deref_mut().expect("sessions on connections have hosts that speak TCP");
+        let hosts = self.hosts.as_deref_mut().expect(HOSTS);
         (hosts, self.buffers)
     }
 
@@ -145,19 +143,26 @@ impl Scene<'_> {
         self.depart(from, message, packet);
     }
 
-    /// Sends segments.
-    pub(super) fn segments(&mut self, from: Side, segments: impl Iterator<Item = Segment>) {
-        for Segment { packet, again, .. } in segments {
-            self.meter.retransmitted += u64::from(again);
-            let Packet { length, link_header, network_header, key, headers, body } = packet;
-            let body = Some(Box::new(body));
-            self.depart(from, 0, Packet { length, link_header, network_header, key, headers, body });
-        }
+    /// The host of a side, and where its segments go.
+    pub(super) fn host(&mut self, side: Side) -> (&mut Host, impl FnMut(Segment)) {
+        let (at, port, number) = (self.now, self.ports[side as usize], self.number(0));
+        let Self { hosts, meter, out, .. } = self;
+        let hosts = hosts.as_deref_mut().expect(HOSTS);
+        let send = move |Segment { packet, again, .. }: Segment| {
+            meter.sent_packets += 1;
+            meter.retransmitted += u64::from(again);
+            out.push_back(Departure { at, port, number, packet });
+        };
+        (&mut hosts[side as usize], send)
     }
 
     fn depart(&mut self, from: Side, message: u32, packet: Packet<Option<Box<Frame>>>) {
         self.meter.sent_packets += 1;
-        let number = u64::from(self.serial) << 32 | u64::from(message);
+        let number = self.number(message);
         self.out.push_back(Departure { at: self.now, port: self.ports[from as usize], number, packet });
+    }
+
+    fn number(&self, message: u32) -> u64 {
+        u64::from(self.serial) << 32 | u64::from(message)
     }
 }

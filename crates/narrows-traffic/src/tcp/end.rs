@@ -106,8 +106,8 @@ impl Host {
         end
     }
 
-    /// A packet for `end` has arrived. Segments that the end sends in response go to `out`.
-    pub(crate) fn receive(&mut self, now: Time, end: &mut End, frame: &Frame, out: &mut Vec<Segment>) {
+    /// A packet for `end` has arrived. `out` gets the segments that the end sends in response.
+    pub(crate) fn receive(&mut self, now: Time, end: &mut End, frame: &Frame, out: impl FnMut(Segment)) {
         let resets = segment::resets(&frame.bytes);
         self.wire.arrive(frame);
         let Self { interface, wire, .. } = self;
@@ -120,8 +120,8 @@ impl Host {
         self.take(end, out);
     }
 
-    /// Lets `end` send what it has to send; sets when it must be polled again.
-    pub(crate) fn send(&mut self, now: Time, end: &mut End, out: &mut Vec<Segment>) {
+    /// Lets `end` send what it has to send, to `out`; sets when it must be polled again.
+    pub(crate) fn send(&mut self, now: Time, end: &mut End, out: impl FnMut(Segment)) {
         let at = instant(now);
         let Self { interface, wire, .. } = self;
         let wakes = end.socket.with_dependent_mut(|_, all| {
@@ -135,7 +135,7 @@ impl Host {
         });
     }
 
-    fn take(&mut self, end: &mut End, out: &mut Vec<Segment>) {
+    fn take(&mut self, end: &mut End, mut out: impl FnMut(Segment)) {
         for sent in self.wire.sent.drain(..) {
             let mut segment = Segment::new(sent, self.traffic_class, self.port, self.peer);
             if let Some(until) = segment.until {
@@ -145,7 +145,7 @@ impl Host {
                     end.sent_until = Some(until);
                 }
             }
-            out.push(segment);
+            out(segment);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::body::Frame;
 /// A packet to be sent, and its position in the stream.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub(crate) packet: Packet<Frame>,
+    pub(crate) packet: Packet<Option<Box<Frame>>>,
     /// The sequence number after it, if it takes up any: its bytes, plus one each for SYN and FIN.
     pub(super) until: Option<u32>,
     /// A retransmission: all of it was sent before.
@@ -50,7 +50,7 @@ impl Segment {
         let original = original as u32;
         let parsed = parse_cut(LinkLayer::Ethernet, &bytes, original);
         let length = u32::from(parsed.headers.tcp_data_length) + syn + fin;
-        let packet = parsed.with(Frame { bytes, original, layer: LinkLayer::Ethernet });
+        let packet = parsed.with(Some(Box::new(Frame { bytes, original, layer: LinkLayer::Ethernet })));
         Self { packet, until: (length > 0).then(|| sequence.wrapping_add(length)), again: false }
     }
 }

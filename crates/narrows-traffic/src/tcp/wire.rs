@@ -16,8 +16,12 @@ const MOST_HEADERS: usize = 60 + 60;
 pub(super) struct Wire {
     pub(super) mtu: usize,
     keeps_payload: bool,
-    /// The packet that arrived, and whether smoltcp has not read it yet.
+    /// The packet that arrived, with zeros behind what its frame had of it, and behind its end.
     inbound: Vec<u8>,
+    /// How many bytes its frame had, and how many it has.
+    headed: usize,
+    length: usize,
+    /// Whether smoltcp has not read it yet.
     is_new: bool,
     /// Packets to be sent.
     pub(super) sent: Vec<Sent>,
@@ -37,14 +41,19 @@ pub(super) struct Sent {
 impl Wire {
     pub(super) fn new(mtu: u16, keeps_payload: bool) -> Self {
         let (inbound, sent, room) = Default::default();
-        Self { mtu: mtu.into(), keeps_payload, inbound, is_new: false, sent, room }
+        Self { mtu: mtu.into(), keeps_payload, inbound, headed: 0, length: 0, is_new: false, sent, room }
     }
 
     /// The frame of a packet has arrived.
     pub(super) fn arrive(&mut self, frame: &Frame) {
-        self.inbound.clear();
-        self.inbound.extend_from_slice(&frame.bytes[LINK_HEADER..]);
-        self.inbound.resize(frame.original as usize - LINK_HEADER, 0);
+        let packet = &frame.bytes[LINK_HEADER..];
+        let former = std::mem::replace(&mut self.headed, packet.len());
+        self.length = frame.original as usize - LINK_HEADER;
+        if self.inbound.len() < self.length {
+            self.inbound.resize(self.length, 0);
+        }
+        self.inbound[..former].fill(0);
+        self.inbound[..packet.len()].copy_from_slice(packet);
         self.is_new = true;
     }
 }
@@ -61,7 +70,10 @@ impl phy::Device for Wire {
     fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Sending<'_>)> {
         let Self { sent, room, keeps_payload, .. } = self;
         let is_new = std::mem::take(&mut self.is_new);
-        is_new.then_some((Received(&self.inbound), Sending { sent, room, keeps_payload: *keeps_payload }))
+        is_new.then_some((
+            Received(&self.inbound[..self.length]),
+            Sending { sent, room, keeps_payload: *keeps_payload },
+        ))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sending<'_>> {
