@@ -17,7 +17,7 @@ use narrows_core::classify::Families;
 
 use self::sets::{Looked, Sets};
 use super::both::both;
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 use crate::value::Match;
 
 /// Packets with a condition have this mark, or are in the class with this handle.
@@ -69,6 +69,8 @@ struct Rule {
     matches: Vec<Match>,
     /// The device by which packets leave, and whether it must be another.
     leaves: Option<(String, bool)>,
+    /// The device where packets came in, and whether it must be another.
+    arrives: Option<(String, bool)>,
     /// Sets in which a packet must be, or must not be.
     sets: Vec<Looked>,
     target: Target,
@@ -164,6 +166,11 @@ impl Walk<'_> {
             if rule.leaves.as_ref().is_some_and(|(device, other)| (device == self.device) == *other) {
                 continue;
             }
+            if let Some((device, other)) = &rule.arrives
+                && self.came_by(device)? == *other
+            {
+                continue;
+            }
             let is_about_it = match &rule.target {
                 Target::Return | Target::Accept | Target::Call(_) => true,
                 Target::Nothing => false,
@@ -194,6 +201,24 @@ impl Walk<'_> {
             list.splice(0..0, excepted);
         }
         Ok(list)
+    }
+
+    /// Whether packets that leave by the device in question came in by this one: if it is the only other one that rules name,
+    /// all did.
+    fn came_by(&self, device: &str) -> Result<bool, Problem> {
+        let rules = self.firewall.chains.values().flatten();
+        let named = rules.filter_map(|rule| rule.arrives.as_ref()).map(|(device, _)| device.as_str());
+        match named.filter(|other| *other != self.device && *other != device).next() {
+            _ if device == self.device => Ok(false),
+            None => Ok(true),
+            Some(other) => Err(Problem::new(format!(
+                "rules of iptables by the devices where packets came in, {} and {}: packets that leave by {} do not say which it was",
+                Found(device),
+                Found(other),
+                Found(self.device)
+            ))
+            .help("match their addresses: -s NETWORK")),
+        }
     }
 
     /// The conditions of a rule of which one must hold, with the sets in which a packet must be.

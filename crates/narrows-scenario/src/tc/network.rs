@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::command::{Command, Parent};
 use super::{Device, Keys, Script};
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
@@ -86,9 +87,28 @@ impl Placed {
 }
 
 impl Script {
-    /// Whether it configures more devices than a link has ends, so that its network is one of a router.
+    /// Whether its network is one of a router: it configures more devices than a link has ends, or two between which a
+    /// machine forwards.
     pub fn has_router(&self) -> bool {
-        self.known.is_empty() && self.names().len() > 2
+        self.known.is_empty() && (self.names().len() > 2 || self.forwards())
+    }
+
+    /// Whether packets that arrive at one of two devices, and leave by the other, have the same twice: a rate here and a rate
+    /// there. A link cannot have both.
+    fn forwards(&self) -> bool {
+        let arrives = |command: &Command| command.parent == Some(Parent::Ingress);
+        let names = self.names();
+        let is_end = |name: &&str| end_of_the_link(name).is_some() || is_loopback(name);
+        if names.len() != 2 || names.iter().any(is_end) || !self.commands.iter().any(arrives) {
+            return false;
+        }
+        let Ok(devices) = self.devices(false) else { return false };
+        let [one, other] = &devices[..] else { return false };
+        let twice = |arriving: &Device, leaving: &Device| {
+            let has = |key: &str| leaving.egress.keys.iter().any(|(other, _)| *other == key);
+            arriving.ingress.keys.iter().any(|(key, _)| has(key))
+        };
+        twice(one, other) || twice(other, one)
     }
 
     /// The place of each device that commands change, in the order in which they are named.

@@ -125,12 +125,14 @@ impl Script {
                     passed.push((commands.len(), other));
                 }
                 Ok(Some(Line::Sleep { time, span })) => {
-                    if let Some((device, span)) = down.pop_first() {
+                    // Before the first discipline there is nothing that could be different meanwhile.
+                    let configures = |command: &Command| !matches!(command.verb, Verb::Show | Verb::Delete);
+                    let is_configured = commands.iter().any(configures);
+                    if is_configured && let Some((device, span)) = down.pop_first() {
                         problems.push(stays_down(&device, &span));
                         return Next::Wrong;
                     }
-                    // Before the first command there is nothing that could be different meanwhile.
-                    let words = match commands.iter().any(|command: &Command| command.verb != Verb::Show) {
+                    let words = match is_configured {
                         true => {
                             now += time;
                             format!("What follows happens {now} after the start.")

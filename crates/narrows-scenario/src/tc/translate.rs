@@ -327,6 +327,16 @@ impl Tree {
         Ok(Value::Table(table))
     }
 
+    /// A scheduler of one class, where only a scheduler may stand: what is in the class decides alone.
+    fn only_class(&self, inside: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
+        let mut class = named(self.called(Handle { minor: 1, ..inside.handle }));
+        self.body(inside, &mut class, notes)?;
+        let mut table = Table::default();
+        table.put("type", text("prio"));
+        table.put("classes", list([class]));
+        Ok(Value::Table(table))
+    }
+
     /// The key of a class for the qdisc in it: `queue`, `scheduler` or `netem`.
     fn body(&self, child: &Qdisc, class: &mut Table, notes: &mut Vec<String>) -> Result<(), Problem> {
         match &child.kind {
@@ -344,12 +354,9 @@ impl Tree {
                         qdisc::Kind::Managed(_) | qdisc::Kind::Netem(_) => None,
                         _ => Some(self.scheduler(inside, notes).map_err(|problem| problem.at(&inside.span))?),
                     };
-                    let Some(inner) = inner else {
-                        return Err(Problem::new("a queue or netem inside netem in a class")
-                            .put_at(&inside.span)
-                            .help(
-                                "put netem inside it instead: only disciplines that schedule can be inside",
-                            ));
+                    let inner = match inner {
+                        Some(inner) => inner,
+                        None => self.only_class(inside, notes)?,
                     };
                     class.put("scheduler", inner);
                 }

@@ -364,7 +364,7 @@ fn queues_of_intermediate_devices_and_of_bundles() {
 
 /// As tcconfig writes it.
 #[test]
-fn netem_in_a_class_may_contain_a_scheduler() {
+fn netem_in_a_class_may_contain_another_discipline() {
     let text = "tc qdisc add dev eth0 root handle 1: prio\n\
         tc qdisc add dev eth0 parent 1:1 handle 2: netem delay 100ms\n\
         tc qdisc add dev eth0 parent 2:1 handle 20: tbf rate 1mbit buffer 1600 limit 10000\n";
@@ -375,14 +375,19 @@ fn netem_in_a_class_may_contain_a_scheduler() {
         ),
         "{all}"
     );
-    for inside in ["pfifo limit 5", "netem loss 1%"] {
-        fails(
-            &text.replace("tbf rate 1mbit buffer 1600 limit 10000", inside),
-            "a queue or netem inside netem in a class",
-            "tc qdisc",
-            &["only disciplines that schedule"],
-        );
+    for (inside, key) in
+        [("pfifo limit 5", "queue = \"5 packets\""), ("netem loss 1%", "netem = \"loss 1%\"")]
+    {
+        let all = keys(&text.replace("tbf rate 1mbit buffer 1600 limit 10000", inside)).remove(2);
+        let inner = format!("scheduler = {{ type = \"prio\", classes = [{{ name = \"20:1\", {key} }}] }}");
+        assert!(all.contains(&inner), "{inner}: {all}");
     }
+    // And a scheduler in the inner one.
+    let more = "tc qdisc add dev eth0 parent 20:1 handle 30: htb default 1\n\
+        tc class add dev eth0 parent 30: classid 30:1 htb rate 2mbit\n";
+    let all =
+        keys(&(text.replace("tbf rate 1mbit buffer 1600 limit 10000", "netem loss 1%") + more)).remove(2);
+    assert!(all.contains("netem = \"loss 1%\", scheduler = { type = \"htb\""), "{all}");
 }
 
 /// From here on: `eth0` sends what it redirects by an intermediate device first.

@@ -157,12 +157,6 @@ fn what_iptables_says_that_packets_do_not_carry() {
             "TPROXY",
             "understood: MARK",
         ),
-        (
-            "-t mangle -A PREROUTING -i eth1 -j MARK --set-mark 1",
-            "packets do not carry the device where they came in",
-            "-i",
-            "-s NETWORK",
-        ),
         ("-A INPUT -p tcp -j DROP", "`DROP` of iptables", "DROP", "action drop"),
         (
             "-t mangle -A POSTROUTING -p tcp --dport nobody -j MARK --set-mark 1",
@@ -271,4 +265,22 @@ fn what_is_wrong_with_a_set_is_said() {
         "the set `x` has 2 parts, and 1 of a packet are given",
         "iptables",
     );
+}
+
+#[test]
+fn rules_may_name_the_device_where_packets_came_in() {
+    let mark = |device: &str, mark: u8| {
+        format!("iptables -t mangle -A PREROUTING -i {device} -j MARK --set-mark {mark}\n")
+    };
+    let all = |text: String| filters(&(text + FILTERS));
+    // What leaves by one device came in by the other, unless there are several others.
+    let found = all(mark("eth1", 10));
+    assert_eq!(found, [("{ family = \"ipv4\"".to_owned(), "1:10".to_owned())]);
+    assert_eq!(all(mark("eth1", 10) + &mark("eth0", 20)), found);
+    assert_eq!(all(mark("eth0", 20)), []);
+    assert_eq!(all("iptables -t mangle -A FORWARD ! -i eth0 -j MARK --set-mark 10\n".into()), found);
+    let text = format!("{TREE}{}{}{FILTERS}", mark("eth1", 10), mark("eth2", 20));
+    let error = Script::parse(&text, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
+    assert!(error.contains("by the devices where packets came in, `eth2` and `eth1`"), "{error}");
+    assert!(error.contains("-s NETWORK"), "{error}");
 }

@@ -271,3 +271,27 @@ fn tables_of_a_script_are_beside_it() {
     Scenario::parse(&made, "made").unwrap_or_else(|error| panic!("{error}\n{made}"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// What arrives at one device is delayed, and what leaves by the other is limited: both in the same direction.
+#[test]
+fn two_devices_between_which_a_machine_forwards_are_those_of_a_router() {
+    let text = "tc qdisc add dev lan0 ingress\n\
+        tc filter add dev lan0 ingress matchall action mirred egress redirect dev ifb0\n\
+        tc qdisc add dev ifb0 root handle 1: htb default 1\n\
+        tc class add dev ifb0 parent 1: classid 1:1 htb rate 1gbit\n\
+        tc qdisc add dev ifb0 parent 1:1 netem delay 25ms\n\
+        tc qdisc add dev wan0 root handle 1: htb default 1\n\
+        tc class add dev wan0 parent 1: classid 1:1 htb rate 10mbit\n";
+    let (made, read) = scenario(text);
+    let expected = [("lan0", ["router", "behind-lan0"]), ("wan0", ["router", "behind-wan0"])];
+    assert_eq!(ends(&read), expected, "{made}");
+    let all = keys(text);
+    assert!(
+        all.iter().any(|key| key.starts_with("lan0.down.scheduler=") && key.contains("delay 25ms")),
+        "{all:?}"
+    );
+    assert!(all.iter().any(|key| key.starts_with("wan0.up.scheduler=") && key.contains("10mbit")), "{all:?}");
+    // In different directions they are the ends of a link.
+    let ends_of_one = text.replace("dev lan0", "dev wan0");
+    assert!(keys(&ends_of_one).iter().all(|key| key.starts_with("link.")));
+}

@@ -179,6 +179,7 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
     let rule = |target| Rule {
         matches: conditions.alternatives(),
         leaves: conditions.leaves.clone(),
+        arrives: conditions.arrives.clone(),
         sets: conditions.sets.clone(),
         target,
     };

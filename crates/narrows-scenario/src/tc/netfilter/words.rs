@@ -22,6 +22,7 @@ pub(super) struct Conditions {
     all: Option<Match>,
     /// `-o`: the device by which packets leave, and whether it must be another.
     pub(super) leaves: Option<(String, bool)>,
+    pub(super) arrives: Option<(String, bool)>,
     /// Sets in which a packet is looked up.
     pub(super) sets: Vec<Looked>,
 }
@@ -31,6 +32,7 @@ impl Conditions {
         Self {
             all: Some(Match { families: vec![families], ..Match::default() }),
             leaves: None,
+            arrives: None,
             sets: Vec::new(),
         }
     }
@@ -92,6 +94,15 @@ const MODULES: &[&str] = &[
     "set",
 ];
 
+/// The name of a device.
+fn device(word: Word<'_>, words: &mut Words<'_>) -> Result<String, Problem> {
+    let device = words.expect(word, "a device")?;
+    match device.text.ends_with('+') {
+        true => Err(device.problem("a device by the beginning of its name").help("write the whole name")),
+        false => Ok(device.text.into()),
+    }
+}
+
 /// Reads one condition.
 pub(super) fn condition(
     word: Word<'_>,
@@ -112,19 +123,12 @@ pub(super) fn condition(
             return Ok(());
         }
         "-o" | "--out-interface" => {
-            let device = words.expect(word, "a device")?;
-            if device.text.ends_with('+') {
-                return Err(device
-                    .problem("a device by the beginning of its name")
-                    .help("write the whole name"));
-            }
-            all.leaves = Some((device.text.into(), not));
+            all.leaves = Some((device(word, words)?, not));
             return Ok(());
         }
         "-i" | "--in-interface" => {
-            return Err(word
-                .problem("packets do not carry the device where they came in")
-                .help("match their addresses: -s NETWORK"));
+            all.arrives = Some((device(word, words)?, not));
+            return Ok(());
         }
         "-p" | "--protocol" | "--proto" => {
             let name = words.expect(word, "a protocol")?;
