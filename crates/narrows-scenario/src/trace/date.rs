@@ -35,6 +35,14 @@ pub(super) fn nanos(text: &str) -> Option<u64> {
     u64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(fraction)).ok()
 }
 
+/// The power of ten of a time since 1970 in nanoseconds, for times from 2001 to 2100.
+pub(super) fn epoch(value: f64) -> Option<i32> {
+    [(9, 1e9), (6, 1e12), (3, 1e15), (0, 1e18)]
+        .into_iter()
+        .find(|(_, least)| (*least..4.1 * least).contains(&value))
+        .map(|(power, _)| power)
+}
+
 /// Takes a number of at most this many digits from the front.
 fn number(rest: &mut &str, most: usize) -> Option<i64> {
     let count = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();

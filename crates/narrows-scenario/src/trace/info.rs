@@ -265,7 +265,7 @@ impl fmt::Display for TraceInfo {
 }
 
 /// A number for display: three or four digits, with a prefix if the unit has one; shares in percent.
-struct Number(Option<f64>, &'static str);
+pub(super) struct Number(pub(super) Option<f64>, pub(super) &'static str);
 
 fn seconds(nanos: u64) -> Number {
     Number(Some(Duration::from_nanos(nanos).seconds()), "s")

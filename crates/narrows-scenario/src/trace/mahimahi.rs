@@ -22,7 +22,9 @@ impl Format {
 
 const FORMAT: Entry = Entry {
     name: "mahimahi",
-    begins: |beginning| beginning.first.is_ascii_digit(),
+    begins: |beginning| {
+        beginning.first.is_ascii_digit() && !beginning.line.trim().contains([' ', '\t', ',', ';'])
+    },
     always: &[],
     extensions: &["mahi", "mahimahi", "up", "down", "pps"],
     read,

@@ -9,6 +9,9 @@
 //! A time in seconds and a rate in Mbit/s, separated by a tab or blanks. In the simulator **a row's rate holds
 //! from the time of the row before up to its own**; the first row only says where the trace begins. After the
 //! last row the trace repeats.
+//!
+//! Two columns of numbers may have other units. A file is taken to be Pensieve's if the values are plausible in
+//! seconds and Mbit/s ([`Sample::doubt`]); named as the format, any file is.
 
 use std::fmt::Write;
 
@@ -19,7 +22,8 @@ use crate::source::Source;
 use crate::source::number::decimal;
 use crate::trace::column::points;
 use crate::trace::column::put;
-use crate::trace::format::Entry;
+use crate::trace::format::{Beginning, Entry};
+use crate::trace::info::Number;
 use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, table};
 use crate::units::{LONGEST_NANOS, MOST_BITS};
 
@@ -32,20 +36,97 @@ impl Format {
 const FORMAT: Entry = Entry {
     name: "pensieve",
     begins: |beginning| {
-        let cells: Vec<&str> = beginning.line.split_ascii_whitespace().take(3).collect();
-        let is_number = |cell: &&str| {
-            let digits = cell.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
-            digits && cell.starts_with(|first: char| first.is_ascii_digit() || first == '.')
-        };
-        cells.len() == 2 && cells.iter().all(is_number)
+        let is_plausible = || Sample::of(beginning.text).is_none_or(|sample| sample.doubt().is_none());
+        Sample::begins(&beginning) && is_plausible()
     },
-    always: &[],
+    always: &["pensieve"],
     extensions: &["pensieve"],
     read,
     write: |trace, remarks| trace.pensieve(remarks),
     has_opportunities: false,
     says_loop: true,
 };
+
+/// Two columns of numbers, by which their units are judged.
+pub(super) struct Sample {
+    rows: Vec<(f64, f64)>,
+}
+
+impl Sample {
+    /// The number of rows that are looked at.
+    const MOST: usize = 100_000;
+    /// A mean above this many Mbit/s is no path that anybody has measured.
+    const MOST_MBIT: f64 = 100_000.0;
+    /// More seconds between rows say nothing about a link.
+    const LONGEST_STEP: f64 = 3600.0;
+
+    /// Whether the first line has two numbers separated by blanks.
+    pub(super) fn begins(beginning: &Beginning<'_>) -> bool {
+        let cells: Vec<&str> = beginning.line.split_ascii_whitespace().take(3).collect();
+        let is_number = |cell: &&str| {
+            let digits = cell.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+            digits && cell.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+        };
+        cells.len() == 2 && cells.iter().all(is_number)
+    }
+
+    /// The rows up to the first that is no pair of numbers; `None` if there are fewer than two.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        let row = |line: &str| {
+            let mut cells = line.split_ascii_whitespace();
+            Some((cells.next()?.parse::<f64>().ok()?, cells.next()?.parse::<f64>().ok()?))
+        };
+        let rows: Vec<_> = lines.map_while(row).take(Self::MOST).collect();
+        (rows.len() > 1).then_some(Self { rows })
+    }
+
+    /// Why the values are no seconds and Mbit/s.
+    pub(super) fn doubt(&self) -> Option<String> {
+        let (step, rate) = (self.median_step(), self.mean_rate());
+        let rated = Number(Some(rate * 1e6), "bit/s");
+        let stepped = Number(Some(step), "s");
+        if rate > Self::MOST_MBIT {
+            return Some(format!("the mean would be {rated}"));
+        }
+        if step > Self::LONGEST_STEP {
+            return Some(format!("rows would be {stepped} apart"));
+        }
+        // Links that fast are measured in steps of a second or less. Two rows are a constant rate.
+        let is_both = self.rows.len() > 2 && step.max(self.mean_step()) >= 100.0 && rate >= 100.0;
+        is_both.then(|| {
+            let stepped = Number(Some(step.max(self.mean_step())), "s");
+            format!("rows would be {stepped} apart, with a mean of {rated}")
+        })
+    }
+
+    /// Whether each two rows have the same rate, but for a last one alone.
+    pub(super) fn is_paired(&self) -> bool {
+        self.rows.len() > 3 && self.rows.chunks_exact(2).all(|pair| pair[0].1 == pair[1].1)
+    }
+
+    /// Whether times in milliseconds and rates in kbit/s are plausible, and Pensieve's units are not.
+    pub(super) fn is_milliseconds(&self) -> bool {
+        self.mean_step() >= 100.0
+            && self.mean_step() <= 600_000.0
+            && (100.0..=1e7).contains(&self.mean_rate())
+    }
+
+    fn mean_step(&self) -> f64 {
+        let ends = self.rows.first().zip(self.rows.last());
+        ends.map_or(0.0, |(first, last)| (last.0 - first.0) / (self.rows.len() - 1) as f64)
+    }
+
+    fn median_step(&self) -> f64 {
+        let mut steps: Vec<f64> = self.rows.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        steps.sort_by(f64::total_cmp);
+        steps.get(steps.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    fn mean_rate(&self) -> f64 {
+        self.rows.iter().map(|row| row.1).sum::<f64>() / self.rows.len() as f64
+    }
+}
 
 /// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use narrows_core::Duration;
 
 use super::format::{Beginning, CannotWrite, Format};
+use super::unknown::unknown;
 use super::{Then, Trace};
 use crate::problem::{Problem, nearest, one_of};
 use crate::source::Source;
@@ -33,6 +34,7 @@ impl Format {
         Self::PATTERN,
         Self::SABRE,
         Self::PENSIEVE,
+        Self::OBOE,
         Self::NORWAY,
         Self::UCC,
         Self::LUMOS5G,
@@ -51,11 +53,7 @@ impl Format {
         let first = line.trim_start().chars().next().unwrap_or_default();
         let text = &source.text[source.span(line).start..];
         let begins = |format: &Self| (format.0.begins)(Beginning { line, first, text });
-        Self::ALL.iter().copied().rev().find(begins).ok_or_else(|| {
-            Problem::new("unknown format")
-                .at(&source.span(line))
-                .help(format!("name it: {}", one_of(&Self::names())))
-        })
+        Self::ALL.iter().copied().rev().find(begins).ok_or_else(|| unknown(source, line))
     }
 
     /// The names of all.

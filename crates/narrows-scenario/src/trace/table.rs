@@ -13,8 +13,7 @@ mod finder;
 
 use narrows_core::{Duration, Probability, Rate, Time};
 
-pub(super) use self::cells::lines;
-use self::cells::{Separator, says_nothing};
+pub(super) use self::cells::{Separator, lines, says_nothing};
 use self::finder::{Finder, guess};
 use super::columns::{Clock, Columns, RateUnit, ShareUnit, TimeUnit};
 use super::{Column, Format, MOST_POINTS, Trace, date};

@@ -39,16 +39,25 @@ impl Format {
 const FORMAT: Entry = Entry {
     name: "theaterq",
     begins: |beginning| {
-        let keeps = beginning.line.trim().to_ascii_lowercase().starts_with("keep");
-        keeps || beginning.first.is_ascii_digit() && beginning.line.contains(',')
+        let line = beginning.line.trim();
+        // A rate of -1 is no limit; other tables have fractions.
+        let is_whole = |cell: &str| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = |cell: &str| is_whole(cell) || cell == "-1";
+        let is_row = || is_known(line.split(',').count()) && line.split(',').map(str::trim).all(is_number);
+        line.to_ascii_lowercase().starts_with("keep") || beginning.first.is_ascii_digit() && is_row()
     },
-    always: &[],
+    always: &["theaterq", "raw"],
     extensions: &["theaterq", "raw"],
     read,
     write: |trace, remarks| Ok(trace.theaterq(remarks)),
     has_opportunities: false,
     says_loop: false,
 };
+
+/// Whether a row may have so many cells.
+fn is_known(cells: usize) -> bool {
+    cells == 5 || (8..=10).contains(&cells)
+}
 
 /// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
@@ -83,10 +92,9 @@ impl Rows {
     fn row(&mut self, source: &Source<'_>, line: &str) -> Result<(), Problem> {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         let count = cells.len();
-        let known = count == 5 || (8..=10).contains(&count);
-        if !known || (self.cells != 0 && self.cells != count) {
+        if !is_known(count) || (self.cells != 0 && self.cells != count) {
             let expected = match self.cells {
-                0 => "5 (simple) or 8 to 10 (extended)".into(),
+                0 => "TheaterQ's 5 (simple) or 8 to 10 (extended)".into(),
                 cells => format!("{cells} as in the previous rows"),
             };
             return Err(

@@ -97,6 +97,34 @@ fn broken_traces_are_refused_with_the_line_what_was_found_and_what_is_allowed() 
             &["loss per packet is not a trace", "per millisecond"],
         ),
         ("x", "?\n", 1, &["unknown format", "`mahimahi`"]),
+        (
+            "x.csv",
+            "0,3.7,0.01,0.02\n1,3.5,0.01,0.02\n",
+            1,
+            &[
+                "4 columns separated by commas, without a header",
+                "`--columns time=1,rate=2,unit=mbit`",
+                "mbyte",
+            ],
+        ),
+        (
+            "x.csv",
+            "1,5431368\n2,6703920\n",
+            1,
+            &["2 columns separated by commas", "`--columns time=1,rate=2,unit=bit`", "`mahimahi`"],
+        ),
+        (
+            "x",
+            "1;2;8\n1;3;9\n",
+            1,
+            &["3 columns separated by semicolons", "`--columns time=2,rate=1,unit=mbit`"],
+        ),
+        (
+            "x",
+            "7\t5\ta\n7\t5\tb\n",
+            1,
+            &["3 columns separated by tabs", "`--columns interval=1s,rate=1,unit=mbit`"],
+        ),
     ] {
         let error = Trace::read(name, text.as_bytes(), None).expect_err(text).to_string();
         let place = format!("{name}:{line}:");

@@ -53,6 +53,15 @@ const CASES: &[Means] = &[
         remarks: &["that of the first row is unused"],
     },
     Means {
+        file: "oboe",
+        format: Format::OBOE,
+        then: Then::Hold,
+        millis: 3120,
+        // Between the first two chunks, the mean of both.
+        rates: &[(0, 2_500_500), (500, 2_000_250), (620, 1_500_000), (2120, 4_000_000)],
+        remarks: &["`pensieve` as the format", "the mean of their rates", "the first row is at 20ms"],
+    },
+    Means {
         file: "norway.log",
         format: Format::NORWAY,
         then: Then::Hold,
@@ -300,6 +309,44 @@ fn broken_tables_are_refused_with_the_line_what_was_found_and_what_is_allowed() 
 }
 
 #[test]
+fn two_columns_of_numbers_are_read_in_the_units_that_make_them_plausible() {
+    let guess = |text: &str| Trace::read("x.txt", text.as_bytes(), None).map(|trace| trace.format());
+    for (text, what) in [
+        ("0.0 20.1\n5.0 20.5\n10.0 7.5\n", "FCC's: every 5 s"),
+        ("1.0 1978\n2.0 1170\n3.0 4\n4.0 2041\n", "5G: up to 2 Gbit/s every second"),
+        ("0.0\t0.3\n0.51\t0.397\n17.8\t0.003\n19.8\t0.23\n300.1\t0.2\n", "irregular steps"),
+        ("0 40000\n0.5 25000\n1 40000\n", "a fast link"),
+        ("0 500\n600 500\n", "a constant rate"),
+        ("0 5\n300 5\n300 8\n600 8\n", "pairs, but slow"),
+        ("0 5\n1800 8\n3600 7\n", "half an hour"),
+    ] {
+        assert_eq!(guess(text).unwrap(), Format::PENSIEVE, "{what}");
+    }
+    for text in ["15 3168\n474 3168\n514 3183\n905 3183\n1016 3100\n", "0 300\n900 300\n950 250\n1900 250\n"]
+    {
+        assert_eq!(guess(text).unwrap(), Format::OBOE, "{text}");
+    }
+    for (text, words) in [
+        ("0 1000000\n10 5000000\n20 2000000\n", ["2667 Gbit/s", "`--columns time=1,rate=2,unit=bit`"]),
+        (
+            "0 3168\n1000 3183\n2000 3100\n",
+            ["1000 s apart, with a mean of 3.15 Gbit/s", "`--columns time=1,time-unit=ms,rate=2,unit=kbit`"],
+        ),
+        ("0 8\n7200 5\n14400 7\n", ["7200 s apart", "`--columns time=1,time-unit=ms,rate=2,unit=mbit`"]),
+    ] {
+        let error = guess(text).expect_err(text).to_string();
+        for word in
+            words.into_iter().chain(["x.txt:1:", "Pensieve's seconds and Mbit/s", "`--from pensieve`"])
+        {
+            assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+        }
+        // Who insists is believed, and so is the name of a file.
+        assert!(Trace::read("x.txt", text.as_bytes(), Some(Format::PENSIEVE)).is_ok());
+        assert!(Trace::read("x.pensieve", text.as_bytes(), None).is_ok());
+    }
+}
+
+#[test]
 fn broken_files_of_public_sets_are_refused_likewise() {
     let home = "386,2016-06-01 00:04:11,http://a,1.2.3.4,1,1,10\n";
     let fcc = format!("{home}387,2016-06-01 00:05:11,http://a,1.2.3.4,1,1,10\n");
@@ -327,6 +374,9 @@ fn broken_files_of_public_sets_are_refused_likewise() {
         ("0.0 1\n0.5\n", 2, &["found `0.5`", "Mbit/s"]),
         ("0.0 1\n", 1, &["no duration", "two rows or more"]),
         ("0.0 1\n1 nan\n", 2, &["found `nan`", "a rate in Mbit/s"]),
+        ("0 300\n900 300\n950 250\n1900 250\n2000 x\n", 5, &["found `x`", "a rate in kbit/s"]),
+        ("0 300\n900 300\n950 250\n1900 250\n1800 1\n", 5, &["`1800` goes back", "1.9s"]),
+        ("0 300\n900 300\n950 250\n950 250\n5000 1\n", 4, &["this chunk has no duration"]),
         ("1 2 3.0 4.0 5 6\n1 2 3.0 4.0 5\n", 2, &["found 5 numbers, expected 6"]),
         ("1 2 3.0 4.0 5 0\n", 1, &["5 bytes in `0` ms"]),
         ("1 2 3.0 4.0 5 1.5\n", 1, &["found `1.5`", "milliseconds since the row before"]),
@@ -363,7 +413,9 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
         }
     }
     // Logs have more than a trace.
-    for format in [Format::NORWAY, Format::UCC, Format::LUMOS5G, Format::SIGCOMM21_5G, Format::FCC] {
+    for format in
+        [Format::OBOE, Format::NORWAY, Format::UCC, Format::LUMOS5G, Format::SIGCOMM21_5G, Format::FCC]
+    {
         let error = trace.write(format).unwrap_err().to_string();
         assert!(error.contains(format.name()) && error.contains("not written"), "{error}");
     }

@@ -1,5 +1,7 @@
 //! Lines and cells of a table.
 
+use std::fmt;
+
 use crate::problem::Problem;
 use crate::source::Source;
 
@@ -12,26 +14,26 @@ pub(in crate::trace) fn lines<'a>(source: &Source<'a>) -> impl Iterator<Item = &
 }
 
 /// Whether a cell has no value.
-pub(super) fn says_nothing(cell: &str) -> bool {
+pub(in crate::trace) fn says_nothing(cell: &str) -> bool {
     // None of the words is longer.
     cell.len() < 5 && NONE.iter().any(|none| none.eq_ignore_ascii_case(cell))
 }
 
 /// What stands between cells.
 #[derive(Clone, Copy)]
-pub(super) enum Separator {
+pub(in crate::trace) enum Separator {
     Char(char),
     Blanks,
 }
 
 impl Separator {
-    pub(super) fn of(line: &str) -> Self {
+    pub(in crate::trace) fn of(line: &str) -> Self {
         let has = |separator: &char| line.contains(*separator);
         ['\t', ';', ','].into_iter().find(has).map_or(Self::Blanks, Self::Char)
     }
 
     /// The cells of a line.
-    pub(super) fn cells<'a>(
+    pub(in crate::trace) fn cells<'a>(
         self,
         source: &Source<'_>,
         line: &'a str,
@@ -51,6 +53,17 @@ impl Separator {
             Self::Char(separator) => cells.extend(line.split(separator).map(str::trim)),
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Separator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Char('\t') => "tabs",
+            Self::Char(';') => "semicolons",
+            Self::Char(_) => "commas",
+            Self::Blanks => "blanks",
+        })
     }
 }
 

@@ -1,0 +1,203 @@
+//! What the name of a column says about it: `throughput_mbps`, `linkDownKbps`, `at_ms`, `Loss (%)`.
+//!
+//! A name is split into words at capitals and at all that is neither letter nor digit. Only what cannot be meant
+//! otherwise counts: a latency or a ping may be a round trip, a loss rate may be a share or percent, and `MBps`
+//! may be bytes.
+
+use super::columns::{RateUnit, ShareUnit, TimeUnit};
+
+/// What a column holds, with its unit if the name has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Time(Option<TimeUnit>),
+    Rate(Option<RateUnit>),
+    Delay(Option<TimeUnit>),
+    Loss(Option<ShareUnit>),
+    /// Something of a path that is no column of a trace by itself.
+    Near(&'static str),
+    Other,
+}
+
+const TIME: &[&str] = &["time", "timestamp", "ts", "t", "elapsed", "date", "datetime", "clock", "epoch"];
+const RATE: &[&str] =
+    &["throughput", "bandwidth", "rate", "bitrate", "capacity", "goodput", "tput", "bw", "thrpt", "speed"];
+const SECONDS: &[(&str, i32)] = &[
+    ("s", 9),
+    ("sec", 9),
+    ("secs", 9),
+    ("second", 9),
+    ("seconds", 9),
+    ("ms", 6),
+    ("msec", 6),
+    ("millis", 6),
+    ("milliseconds", 6),
+    ("us", 3),
+    ("usec", 3),
+    ("micros", 3),
+    ("microseconds", 3),
+    ("ns", 0),
+    ("nsec", 0),
+    ("nanos", 0),
+    ("nanoseconds", 0),
+];
+
+/// What a name says.
+pub(super) fn meaning(name: &str) -> Meaning {
+    let words = words(name);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    if has(&["rtt", "ping", "round", "latency", "lat"]) {
+        return Meaning::Near("may be a round trip");
+    }
+    if has(&["jitter"]) {
+        return Meaning::Near("jitter");
+    }
+    if has(&["loss", "lost", "plr"]) {
+        return match loss(name, &words) {
+            Some(unit) => Meaning::Loss(Some(unit)),
+            None if has(&["packets", "pkts", "bytes", "count"]) => Meaning::Other,
+            None => Meaning::Loss(None),
+        };
+    }
+    if has(&["delay", "owd"]) {
+        return Meaning::Delay(seconds(&words));
+    }
+    if has(&["frame", "sample", "refresh", "error", "symbol", "heart"]) {
+        return Meaning::Other;
+    }
+    let unit = rate(name, &words);
+    if unit.is_some() || has(&RATE[..RATE.len() - 1]) {
+        return Meaning::Rate(unit);
+    }
+    let is_unit = words.len() == 1 && name.len() > 1 && seconds(&words).is_some();
+    let first = words.first().map(String::as_str);
+    if has(TIME) || is_unit || first == Some("at") && seconds(&words).is_some() {
+        return Meaning::Time(seconds(&words));
+    }
+    Meaning::Other
+}
+
+/// The words of a name in small letters.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || was_small && letter.is_uppercase() {
+            words.push(String::new());
+        }
+        if letter.is_alphanumeric() {
+            words.last_mut().expect("there is one").extend(letter.to_lowercase());
+        }
+        was_small = letter.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The unit of a time: its last word.
+fn seconds(words: &[String]) -> Option<TimeUnit> {
+    let last = words.last()?;
+    SECONDS.iter().find(|(unit, _)| unit == last).map(|(_, power)| TimeUnit::Number(*power))
+}
+
+/// The unit of a rate: `mbps`, `kbit`, `bits_per_second`, `Mbit/s`.
+fn rate(name: &str, words: &[String]) -> Option<RateUnit> {
+    if name.contains("Bps") || name.contains("B/s") {
+        return None;
+    }
+    let found = words.iter().enumerate().find_map(|(at, word)| {
+        let per =
+            words.get(at + 1).is_some_and(|next| ["per", "s", "sec", "second"].contains(&next.as_str()));
+        let singular = word.strip_suffix('s').filter(|word| word.ends_with("bit") || word.ends_with("byte"));
+        let word = match singular {
+            // `rate_mbits` may be a slip; `bits` alone counts them.
+            Some(singular) => Some(singular).filter(|_| per)?,
+            None => word.as_str(),
+        };
+        let power = |rest: &str, of: &str| {
+            let power = match rest.strip_suffix(of)? {
+                "" => 0,
+                "k" | "kilo" => 3,
+                "m" | "mega" => 6,
+                "g" | "giga" => 9,
+                _ => return None,
+            };
+            Some(power)
+        };
+        let bits = power(word, "bps").or_else(|| power(word, "bit").filter(|power| *power > 0 || per));
+        let bytes = power(word, "byte").filter(|power| *power < 9 && per);
+        let unit = |bytes| move |power| RateUnit { power, bytes };
+        bits.map(unit(false)).or_else(|| bytes.map(unit(true)))
+    });
+    found.or_else(|| {
+        let last = words.last()?;
+        let is_rate = words.iter().any(|word| RATE.contains(&word.as_str()));
+        (is_rate && last == "bit").then_some(RateUnit::BIT)
+    })
+}
+
+/// The unit of a loss. `loss` alone is that of narrows' own tables.
+fn loss(name: &str, words: &[String]) -> Option<ShareUnit> {
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    if name.contains('%') || has(&["pct", "percent", "percentage"]) {
+        return Some(ShareUnit::Percent);
+    }
+    let is_share = words == ["loss"] || has(&["ratio", "fraction", "share", "probability", "prob"]);
+    is_share.then_some(ShareUnit::Share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_they_mean_or_nothing() {
+        let time = |power| Meaning::Time(Some(TimeUnit::Number(power)));
+        let rate = |power| Meaning::Rate(Some(RateUnit { power, bytes: false }));
+        let delay = |power| Meaning::Delay(Some(TimeUnit::Number(power)));
+        for (name, means) in [
+            ("at_ms", time(6)),
+            ("timestamp_ms", time(6)),
+            ("Time (s)", time(9)),
+            ("seconds", time(9)),
+            ("elapsed_ns", time(0)),
+            ("timestamp", Meaning::Time(None)),
+            ("at", Meaning::Other),
+            ("sat_ms", Meaning::Other),
+            ("uptime", Meaning::Other),
+            ("throughput_mbps", rate(6)),
+            ("bandwidth_kbps", rate(3)),
+            ("rate_kbit", rate(3)),
+            ("rate_bit", rate(0)),
+            ("linkDownKbps", rate(3)),
+            ("mobileRx_diff_Mbps", rate(6)),
+            ("Throughput (Mbit/s)", rate(6)),
+            ("bits_per_second", rate(0)),
+            ("rate_byte_per_s", Meaning::Rate(Some(RateUnit::BYTE))),
+            ("THROUGHPUT_GBPS", rate(9)),
+            ("throughput", Meaning::Rate(None)),
+            ("DL_bitrate", Meaning::Rate(None)),
+            ("rate_mbits", Meaning::Rate(None)),
+            ("throughput_MBps", Meaning::Rate(None)),
+            ("speed", Meaning::Other),
+            ("frame_rate", Meaning::Other),
+            ("bytes", Meaning::Other),
+            ("bits", Meaning::Other),
+            ("delay_ms", delay(6)),
+            ("owd_us", delay(3)),
+            ("delay", Meaning::Delay(None)),
+            ("rtt_ms", Meaning::Near("may be a round trip")),
+            ("latency_ms", Meaning::Near("may be a round trip")),
+            ("jitter_ms", Meaning::Near("jitter")),
+            ("loss", Meaning::Loss(Some(ShareUnit::Share))),
+            ("loss_pct", Meaning::Loss(Some(ShareUnit::Percent))),
+            ("Packet loss (%)", Meaning::Loss(Some(ShareUnit::Percent))),
+            ("loss_ratio", Meaning::Loss(Some(ShareUnit::Share))),
+            ("loss_rate", Meaning::Loss(None)),
+            ("lost_packets", Meaning::Other),
+            ("note", Meaning::Other),
+            ("", Meaning::Other),
+        ] {
+            assert_eq!(meaning(name), means, "{name}");
+        }
+    }
+}
