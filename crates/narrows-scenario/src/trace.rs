@@ -22,6 +22,7 @@ mod column;
 mod columns;
 mod csv;
 mod date;
+mod described;
 mod fcc;
 mod format;
 mod info;

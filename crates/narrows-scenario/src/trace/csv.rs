@@ -16,7 +16,10 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate, Time};
 
-use crate::problem::{Found, Problem};
+use super::described;
+use super::look::Look;
+use super::names::{Meaning, meaning};
+use crate::problem::{Found, Problem, nearest};
 use crate::source::Source;
 use crate::source::number::{SHARE_ONE, decimal, share as share_text};
 use crate::trace::column::{Cells, filled, put};
@@ -64,7 +67,7 @@ const COLUMNS: &[(&str, Kind)] = &[
 
 const ALLOWED: &str = "columns: `time_s`, and any of `rate_mbit`, `delay_ms`, `loss`, `loss_percent`, `duplicate`, \
     `duplicate_percent`, `queue_packets`, `queue_bytes`; times and delays in _s, _ms, _us or _ns, rates in _bit, _kbit, \
-    _mbit or _gbit a second; for other names say which columns they are, such as `time=ts,rate=dl,unit=mbit`";
+    _mbit or _gbit a second; for other names say which columns they are, such as `--columns time=ts,rate=dl,unit=mbit`";
 
 /// Shares are parsed in units of 10⁻¹⁹: each of the engine's probabilities, which are multiples of 2⁻⁶³, is
 /// the nearest to one of these.
@@ -93,6 +96,11 @@ const FORMAT: Entry = Entry {
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut lines = source.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let head = lines.next().ok_or_else(|| source.empty())?;
+    if !is_own(head)
+        && let Some(look) = Look::at(source).filter(|look| look.is_header)
+    {
+        return described::read(source, &look);
+    }
     let kinds = header(source, head)?;
     let mut rows = Rows::default();
     let mut ended = None;
@@ -113,6 +121,21 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         return Err(problem.help("a row has a time and a value for each column, such as `0,10,20`"));
     }
     Ok(rows.into_trace(ended))
+}
+
+/// Whether a header is that of narrows' own tables: all its columns are, or some are and one is misspelt.
+fn is_own(head: &str) -> bool {
+    let known = |cell: &str| COLUMNS.iter().find(|(known, _)| known.eq_ignore_ascii_case(cell));
+    let has_time = head.split(',').any(|cell| matches!(known(cell.trim()), Some((_, Kind::Time(_)))));
+    let mut others = head.split(',').map(str::trim).filter(|cell| known(cell).is_none()).peekable();
+    let is_slip = |cell: &str| {
+        let is_open = matches!(
+            meaning(cell),
+            Meaning::Other | Meaning::Rate(None) | Meaning::Delay(None) | Meaning::Loss(None)
+        );
+        has_time && is_open && nearest(cell, COLUMNS.iter().map(|(known, _)| *known)).is_some()
+    };
+    others.peek().is_none() || others.any(is_slip)
 }
 
 /// Parses the header into the kinds of the columns.

@@ -1,8 +1,35 @@
 //! Dates with a time of day, as measurement tools write them.
 //!
 //! `2019-12-16 13:40:04`, `2019.12.16_13.40.04` (G-NetTrack), `2021-01-16T19:10:28.5-06:00` (ISO 8601). Year,
-//! month and day, then optionally hours, minutes, seconds with a fraction, and a zone: `Z`, `UTC` or an
-//! offset. A date without a zone counts as UTC: only the distances between rows matter.
+//! month and day, then optionally hours, minutes, seconds with a fraction, and a zone: `Z`, `UTC`, an offset, or one
+//! of the abbreviations of Europe, North America, Japan and Korea. A date without a zone counts as UTC: only the
+//! distances between rows matter.
+
+/// Zones by name, in hours from UTC. `CST` is that of North America: China's has no summer time, so that the
+/// distances between its rows are right, too.
+const ZONES: &[(&str, i64)] = &[
+    ("Z", 0),
+    ("z", 0),
+    ("UTC", 0),
+    ("GMT", 0),
+    ("WET", 0),
+    ("WEST", 1),
+    ("BST", 1),
+    ("CET", 1),
+    ("CEST", 2),
+    ("EET", 2),
+    ("EEST", 3),
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+    ("JST", 9),
+    ("KST", 9),
+];
 
 /// Nanoseconds since 1970 in UTC; `None` if the text is not a date, or an earlier one.
 pub(super) fn nanos(text: &str) -> Option<u64> {
@@ -61,8 +88,11 @@ fn separated(rest: &mut &str, separators: &[char], most: usize) -> Option<i64> {
 
 /// The offset of a zone from UTC in seconds.
 fn zone(text: &str) -> Option<i64> {
-    if ["", "Z", "z", "UTC", "GMT"].contains(&text) {
+    if text.is_empty() {
         return Some(0);
+    }
+    if let Some((_, hours)) = ZONES.iter().find(|(name, _)| *name == text) {
+        return Some(hours * 3600);
     }
     let sign = if text.starts_with('-') { -1 } else { 1 };
     let digits: String = text.strip_prefix(['+', '-'])?.chars().filter(|c| *c != ':').collect();
@@ -94,12 +124,26 @@ mod tests {
             ("2013-09-01 00:30", 1_377_995_400),
             ("2021-01-16T19:10:28-06:00", 1_610_845_828),
             ("2021-01-16 19:10:28+0530", 1_610_804_428),
+            ("2023-06-06 14:00:01 CDT", 1_686_078_001),
+            ("2020-11-16 10:05:01 EST", 1_605_539_101),
             ("2100/03/01 00:00:00 UTC", 4_107_542_400),
         ] {
             assert_eq!(nanos(text), Some(seconds * 1_000_000_000), "{text}");
         }
+        assert_eq!(nanos("1970-01-01 00:00:01.003 CET"), None);
+        assert_eq!(nanos("1970-01-02 00:00:01.003 CET"), Some(82_801_003_000_000));
         assert_eq!(nanos("1970-01-01T00:00:01.25Z"), Some(1_250_000_000));
         assert_eq!(nanos("1970-01-01 00:00:00.0000000019"), Some(1));
+    }
+
+    #[test]
+    fn clocks_since_1970_have_the_unit_of_their_size() {
+        for (value, power) in [(1.7e9, 9), (1.7e12, 6), (1.7e15, 3), (1_705_744_800_616_897_349.0, 0)] {
+            assert_eq!(epoch(value), Some(power), "{value}");
+        }
+        for value in [0.0, 5e8, 5e9, 9e11, 5e18, -1.7e9, f64::NAN] {
+            assert_eq!(epoch(value), None, "{value}");
+        }
     }
 
     #[test]
@@ -115,7 +159,7 @@ mod tests {
             "2019-01-01x",
             "2019-01-01 25:00:00",
             "2019-01-01 10",
-            "2019-01-01 10:00:00 CST",
+            "2019-01-01 10:00:00 XYZ",
             "2019-01-01 10:00:00+5",
             "1970-01-01 00:00:00+01:00",
         ] {

@@ -62,7 +62,9 @@ impl<'a> Look<'a> {
             (0..self.first.len()).find(|at| meanings[*at] == Meaning::Other && self.is_clock(*at))
         });
         let numbers = |at: &usize| {
-            Some(*at) != time && self.cells(*at).next().is_some_and(|cell| value(cell).is_some())
+            Some(*at) != time
+                && !matches!(meanings[*at], Meaning::Near(_))
+                && self.cells(*at).next().is_some_and(|cell| value(cell).is_some())
         };
         let rated = find(|means| matches!(means, Meaning::Rate(Some(_))))
             .or_else(|| find(|means| matches!(means, Meaning::Rate(_))));
@@ -89,7 +91,7 @@ impl<'a> Look<'a> {
     }
 
     /// A column by its name, or by its number if there is none or it cannot be typed.
-    fn place(&self, at: usize) -> Place {
+    pub(super) fn place(&self, at: usize) -> Place {
         let name = self.first[at];
         let is_plain = !name.is_empty() && !name.contains([',', '=', '"', '\'', ' ']);
         let is_one = self.first.iter().filter(|other| **other == name).count() == 1;

@@ -93,6 +93,14 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// The power of ten of the unit that a name ends with, in nanoseconds.
+pub(super) fn time_power(name: &str) -> Option<i32> {
+    match seconds(&words(name))? {
+        TimeUnit::Number(power) => Some(power),
+        TimeUnit::Date => None,
+    }
+}
+
 /// The unit of a time: its last word.
 fn seconds(words: &[String]) -> Option<TimeUnit> {
     let last = words.last()?;

@@ -92,18 +92,19 @@ impl<'s, 'a> Table<'s, 'a> {
         let clock = match &columns.clock {
             Clock::Interval(interval) => (None, Ticks::Every(*interval)),
             Clock::Time(place, unit) => {
-                let unit = unit
-                    .or_else(|| find.date(place))
-                    .unwrap_or_else(|| TimeUnit::Number(guess(place, 9, "time-unit", "s", &mut remarks)));
+                let mut number = || guess(place, find.epoch(place), (9, "s"), "time-unit", &mut remarks);
+                let unit = unit.or_else(|| find.date(place)).unwrap_or_else(|| TimeUnit::Number(number()));
                 (Some(place), Ticks::At(find.column(place)?, unit))
             }
             Clock::Duration(place, unit) => {
-                let power = power(*unit).unwrap_or_else(|| guess(place, 9, "time-unit", "s", &mut remarks));
+                let power =
+                    power(*unit).unwrap_or_else(|| guess(place, None, (9, "s"), "time-unit", &mut remarks));
                 (Some(place), Ticks::For(find.column(place)?, power))
             }
         };
         let delay = columns.delay.as_ref().map(|(place, unit)| {
-            let power = power(*unit).unwrap_or_else(|| guess(place, 6, "delay-unit", "ms", &mut remarks));
+            let power =
+                power(*unit).unwrap_or_else(|| guess(place, None, (6, "ms"), "delay-unit", &mut remarks));
             Ok((find.column(place)?, power, Column::new()))
         });
         let rate = columns.rate.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
@@ -335,6 +336,11 @@ fn power(unit: Option<TimeUnit>) -> Option<i32> {
 }
 
 fn rate(source: &Source<'_>, cell: &str, unit: RateUnit) -> Result<Rate, Problem> {
+    match cell {
+        "unlimited" => return Ok(Rate::UNLIMITED),
+        "down" => return Ok(Rate::DOWN),
+        _ => {}
+    }
     if !unit.bytes {
         return source.number(cell, unit.power, MOST_BITS, "a rate").map(Rate::from_bits_per_second);
     }

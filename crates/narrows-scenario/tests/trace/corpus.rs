@@ -280,6 +280,107 @@ fn separators_quotes_and_units_are_those_of_the_file() {
 }
 
 #[test]
+fn clocks_since_1970_and_dates_with_zones_need_no_unit() {
+    let trace =
+        columns("timestamp,up\n1705744800600000000,20\n1705744800650000000,30\n", "time=timestamp,delay=up");
+    assert_eq!((trace.length(), trace.delay().unwrap()[1]), (ms(100), (at(50), ms(30))));
+    assert!(trace.remarks().join("\n").contains("`timestamp` is taken to be in ns since 1970"), "{trace:?}");
+    let trace = columns("1705744800600,20\n1705744800650,30\n", "time=1,rate=2,unit=mbit");
+    assert_eq!(trace.length(), ms(100));
+    // From summer to winter time, an hour is no step.
+    let dates = "2023-11-05 01:59:59 CDT,5\n2023-11-05 01:00:00 CST,6\n2023-11-05 01:00:01.5 CST,7\n";
+    let trace = columns(dates, "time=1,rate=2,unit=mbit");
+    assert_eq!(
+        trace.rate().unwrap().iter().map(|point| point.0).collect::<Vec<_>>(),
+        [at(0), at(1000), at(2500)]
+    );
+    let quoted = "timestamp,place,r\n\"2020-11-16 10:05:01.003 EST\",\"a,\"\"b\"\"\",5\n2020-11-16 10:05:01.103 EST,c,6\n";
+    assert_eq!(columns(quoted, "time=timestamp,rate=r,unit=kbit").length(), ms(200));
+}
+
+#[test]
+fn a_header_that_says_everything_needs_no_options() {
+    let read =
+        |text: &str| Trace::read("x.csv", text.as_bytes(), None).unwrap_or_else(|error| panic!("{error}"));
+    let trace = read(
+        "at_ms,delay_ms,jitter_ms,loss_pct,rate_kbit,limit_pkts,note\n0,5,0,0,,,base\n2000,140,1,2.5,,,pulse\n2500,5,0,0,,,\n",
+    );
+    assert_eq!(
+        (trace.format(), trace.length(), trace.columns()),
+        (Format::CSV, ms(3000), vec!["delay", "loss"])
+    );
+    assert_eq!(trace.delay().unwrap(), [(at(0), ms(5)), (at(2000), ms(140)), (at(2500), ms(5))]);
+    assert_eq!(trace.loss().unwrap()[1].1.as_f64(), 0.025);
+    assert_eq!(
+        trace.remarks(),
+        ["columns: time `at_ms` in ms, delay `delay_ms` in ms, loss `loss_pct` in percent; left out: \
+             `jitter_ms` (jitter), `rate_kbit` (no value), `limit_pkts`, `note`"]
+    );
+    let mbit =
+        |trace: &Trace| trace.rate().unwrap().iter().map(|point| point.1.to_string()).collect::<Vec<_>>();
+    for text in [
+        "timestamp_ms;throughput_mbps;rtt_ms\n0;5;40\n500;2.5;50\n",
+        "Time (s)\tThroughput (Mbit/s)\n10\t5\n10.5\t2.5\n",
+        "time,linkDownKbps,lat,lon\n2020-11-16 10:05:01.003 EST,5000,1,2\n2020-11-16 10:05:01.503 EST,2500,1,2\n",
+        "timestamp,bandwidth_kbps\n1705744800600,5000\n1705744801100,2500\n",
+        "time_s;rate_mbit\n0;5\n0.5;2.5\n",
+    ] {
+        let trace = read(text);
+        assert_eq!(
+            (trace.length(), mbit(&trace)),
+            (ms(1000), vec!["5mbit".into(), "2.5mbit".into()]),
+            "{text}"
+        );
+        assert!(trace.remarks()[0].starts_with("columns: time "), "{:?}", trace.remarks());
+    }
+    // Words of narrows' own tables go on to be understood beside columns that are not.
+    assert_eq!(mbit(&read("time_s,rate_mbit,weather\n0,unlimited,dry\n1,down,wet\n")).len(), 2);
+}
+
+#[test]
+fn a_header_that_leaves_a_choice_is_asked_about_in_its_own_words() {
+    for (text, words) in [
+        (
+            "protocol,conns,seq_num,A_throughput_mbps,B_throughput_mbps\nTCP,8,0,25.7,145\nTCP,8,1,65,87\n",
+            [
+                "2 columns may be the rate: `A_throughput_mbps` or `B_throughput_mbps`",
+                "`--columns time=seq_num,rate=A_throughput_mbps,unit=mbit`",
+            ],
+        ),
+        (
+            "time,throughput,speed\n2023-04-05 11:03:07 CDT,8.2,2\n2023-04-05 11:03:08 CDT,17,1\n",
+            [
+                "the name `throughput` does not say the unit of the rate",
+                "`--columns time=time,rate=throughput,unit=mbit`",
+            ],
+        ),
+        (
+            "time,rate_kbit\n0,8200\n1000,17000\n",
+            [
+                "the name `time` does not say the unit of the time",
+                "`--columns time=time,time-unit=ms,rate=rate_kbit,unit=kbit`",
+            ],
+        ),
+        (
+            "timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120,72,47\n",
+            [
+                "no column is a rate, a delay or a loss by its name",
+                "`--columns time=timestamp,rate=uplink,unit=mbit`",
+            ],
+        ),
+        (
+            "name,bw kbps\na,5\nb,6\n",
+            ["no column is the time by its name", "`--columns interval=1s,rate=2,unit=kbit`"],
+        ),
+    ] {
+        let error = Trace::read("x.csv", text.as_bytes(), None).expect_err(text).to_string();
+        for word in words.into_iter().chain(["x.csv:1:", "in a scenario, the key `columns`"]) {
+            assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+        }
+    }
+}
+
+#[test]
 fn broken_tables_are_refused_with_the_line_what_was_found_and_what_is_allowed() {
     for (text, by, line, words) in [
         ("", "time=t,rate=r,unit=bit", 1, &["the file is empty"] as &[&str]),

@@ -4,7 +4,7 @@ use super::cells::{Separator, lines, says_nothing};
 use crate::problem::{Found, Problem, one_of};
 use crate::source::Source;
 use crate::trace::columns::{Place, TimeUnit};
-use crate::trace::date;
+use crate::trace::{date, names};
 
 /// Finds columns in the first line.
 pub(super) struct Finder<'f, 's, 'a> {
@@ -53,28 +53,44 @@ impl Finder<'_, '_, '_> {
 
     /// Whether the times are dates, judged by the first row with a value.
     pub(super) fn date(&self, place: &Place) -> Option<TimeUnit> {
+        self.early(place, date::nanos).map(|_| TimeUnit::Date)
+    }
+
+    /// The power of ten of times since 1970, likewise.
+    pub(super) fn epoch(&self, place: &Place) -> Option<i32> {
+        self.early(place, |cell| date::epoch(cell.parse().ok()?))
+    }
+
+    /// What the first or, behind a header, the second line has in a column.
+    fn early<T>(&self, place: &Place, value: fn(&str) -> Option<T>) -> Option<T> {
         let at = self.column(place).ok()?;
         let separator = Separator::of(self.first);
         let mut cells = Vec::new();
-        lines(self.source)
-            .take(2)
-            .any(|line| {
-                let read = separator.cells(self.source, line, &mut cells);
-                read.is_ok() && cells.get(at).is_some_and(|cell| date::nanos(cell).is_some())
-            })
-            .then_some(TimeUnit::Date)
+        lines(self.source).take(2).find_map(|line| {
+            separator.cells(self.source, line, &mut cells).ok()?;
+            value(cells.get(at)?)
+        })
     }
 }
 
-/// The power of ten for a unit that is not given: that of the column's name, or else the usual one, with a
-/// remark.
-pub(super) fn guess(place: &Place, usual: i32, key: &str, unit: &str, remarks: &mut Vec<String>) -> i32 {
-    let name = place.0.to_ascii_lowercase();
-    let named =
-        [("_ns", 0), ("_us", 3), ("_ms", 6), ("_s", 9)].into_iter().find(|(end, _)| name.ends_with(end));
-    if let Some((_, power)) = named {
+/// The power of ten for a unit that is not given: that of the column's name, or of a clock since 1970, or else the
+/// usual one; the latter two with a remark.
+pub(super) fn guess(
+    place: &Place,
+    epoch: Option<i32>,
+    (usual, unit): (i32, &str),
+    key: &str,
+    remarks: &mut Vec<String>,
+) -> i32 {
+    if let Some(power) = names::time_power(&place.0) {
         return power;
     }
+    let (power, unit) = match epoch {
+        Some(power @ (0 | 3 | 6)) => {
+            (power, format!("{} since 1970", ["ns", "us", "ms"][power as usize / 3]))
+        }
+        _ => (usual, unit.to_owned()),
+    };
     remarks.push(format!("{} is taken to be in {unit}; `{key}` says otherwise", Found(&place.0)));
-    usual
+    power
 }
