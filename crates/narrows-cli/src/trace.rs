@@ -30,9 +30,9 @@ pub(crate) enum TraceCommand {
 /// Additional help text, at the end of the help.
 const CONVERT_HELP: &str = "\
 Formats: csv, mahimahi, netem-trace (JSON; reads TOML), theaterq, sabre, pensieve; read only: pattern,
-oboe, norway, ucc, lumos5g, sigcomm21-5g, fcc. --from defaults to the format detected from name and content,
---to to OUT's ending: .csv, .json (netem-trace), .mahi, .up or .down (mahimahi), .raw (TheaterQ), .sabre,
-.pensieve. Whatever the output format cannot express is reported.
+alphartc, alphartc-downlink, genet, oboe, norway, nyu-mets, ucc, lumos5g, sigcomm21-5g, fcc. --from defaults
+to the format detected from name and content, --to to OUT's ending: .csv, .json (netem-trace), .mahi, .up or
+.down (mahimahi), .raw (TheaterQ), .sabre, .pensieve. Whatever the output format cannot express is reported.
 
 Examples:
   narrows trace convert verizon.up cell.csv --resample 100ms
@@ -74,7 +74,8 @@ pub(crate) struct Convert {
 Examples:
   narrows trace info cell.csv
   narrows trace info verizon.up --from mahimahi --json
-  narrows trace info drive.csv --columns time=ts,rate=downlink,unit=mbit")]
+  narrows trace info drive.csv --columns time=ts,rate=downlink,unit=mbit
+  narrows trace info plain.txt --columns time=1,time-unit=ms,rate=2,unit=kbyte")]
 pub(crate) struct Info {
     /// The trace; - is the standard input
     file: PathBuf,

@@ -18,6 +18,7 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod alphartc;
 mod column;
 mod columns;
 mod csv;
@@ -25,6 +26,7 @@ mod date;
 mod described;
 mod fcc;
 mod format;
+mod genet;
 mod info;
 mod json;
 pub(crate) mod light;
@@ -34,6 +36,7 @@ mod mahimahi;
 mod names;
 mod netem_trace;
 mod norway;
+mod nyu_mets;
 mod oboe;
 mod pattern;
 mod pensieve;
@@ -229,8 +232,8 @@ impl Trace {
         self.length
     }
 
-    /// Default for what happens after its end: mahimahi traces and endless patterns repeat, all others hold
-    /// their last values.
+    /// Default for what happens after its end: traces of mahimahi, Pensieve, Sabre and AlphaRTC and endless
+    /// patterns repeat, all others hold their last values.
     pub const fn then(&self) -> Then {
         self.then
     }

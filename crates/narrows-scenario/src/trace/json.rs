@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 
 use crate::node::{Key, Node, Table, Value};
 use crate::problem::{Found, Problem};
+use crate::source::number::{Fault, scaled};
 
 /// Parses a document.
 pub(super) fn document(text: &str) -> Result<Node, Problem> {
@@ -28,6 +29,33 @@ pub(super) fn each_item(
         reader.take(b',');
     }
     Ok(())
+}
+
+/// The number of a key that must be there, times ten to the power.
+pub(super) fn required(
+    of: &Node,
+    table: &Table,
+    key: &str,
+    power: i32,
+    most: u64,
+    what: &str,
+) -> Result<u64, Problem> {
+    let node = table.get(key).ok_or_else(|| Problem::new(format!("`{key}` is missing")).at(&of.span))?;
+    number(node, power, most, what)
+}
+
+/// A number times ten to the power.
+pub(super) fn number(node: &Node, power: i32, most: u64, what: &str) -> Result<u64, Problem> {
+    let (Value::Integer(text) | Value::Float(text)) = &node.value else { return Err(node.expected(what)) };
+    let value = scaled(text, power).and_then(|value| u64::try_from(value).map_err(|_| Fault::TooLarge));
+    match value.map(|value| (value, value <= most)) {
+        Ok((value, true)) => Ok(value),
+        Ok(_) | Err(Fault::TooLarge) => {
+            Err(Problem::new(format!("{} is too large for {what}", Found(text))).at(&node.span))
+        }
+        Err(Fault::Negative) => Err(Problem::new(format!("{} is below zero", Found(text))).at(&node.span)),
+        Err(Fault::NoNumber) => Err(node.expected(what)),
+    }
 }
 
 /// A reader of a text, after a check. Invalid JSON and excessive nesting are rejected here; the code below

@@ -12,10 +12,9 @@ use std::ops::Range;
 
 use narrows_core::{Duration, Rate, Time};
 
-use crate::node::{Node, Table, Value};
-use crate::problem::{Found, Problem};
+use crate::problem::Problem;
 use crate::source::Source;
-use crate::source::number::{Fault, decimal, scaled};
+use crate::source::number::decimal;
 use crate::trace::column::{Cells, filled, put};
 use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, json};
@@ -63,10 +62,10 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         }
         let table = period.table(LIST)?;
         table.only(&KEYS)?;
-        let lasts = required(period, table, KEYS[0], 6, LONGEST_NANOS, "a duration in milliseconds")?;
-        let bits = required(period, table, KEYS[1], 3, MOST_BITS, "a rate in kbit/s")?;
+        let lasts = json::required(period, table, KEYS[0], 6, LONGEST_NANOS, "a duration in milliseconds")?;
+        let bits = json::required(period, table, KEYS[1], 3, MOST_BITS, "a rate in kbit/s")?;
         let latency = match table.get(KEYS[2]) {
-            Some(node) => Some(number(node, 6, LONGEST_NANOS, "a round trip in milliseconds")?),
+            Some(node) => Some(json::number(node, 6, LONGEST_NANOS, "a round trip in milliseconds")?),
             None => None,
         };
         with[usize::from(latency.is_none())].get_or_insert_with(|| period.span.clone());
@@ -98,32 +97,6 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         trace.remarks.push(REMARK.into());
     }
     Ok(trace)
-}
-
-fn required(
-    period: &Node,
-    table: &Table,
-    key: &str,
-    power: i32,
-    most: u64,
-    what: &str,
-) -> Result<u64, Problem> {
-    let node = table.get(key).ok_or_else(|| Problem::new(format!("`{key}` is missing")).at(&period.span))?;
-    number(node, power, most, what)
-}
-
-/// A number times ten to the power.
-fn number(node: &Node, power: i32, most: u64, what: &str) -> Result<u64, Problem> {
-    let (Value::Integer(text) | Value::Float(text)) = &node.value else { return Err(node.expected(what)) };
-    let value = scaled(text, power).and_then(|value| u64::try_from(value).map_err(|_| Fault::TooLarge));
-    match value.map(|value| (value, value <= most)) {
-        Ok((value, true)) => Ok(value),
-        Ok(_) | Err(Fault::TooLarge) => {
-            Err(Problem::new(format!("{} is too large for {what}", Found(text))).at(&node.span))
-        }
-        Err(Fault::Negative) => Err(Problem::new(format!("{} is below zero", Found(text))).at(&node.span)),
-        Err(Fault::NoNumber) => Err(node.expected(what)),
-    }
 }
 
 impl Trace {

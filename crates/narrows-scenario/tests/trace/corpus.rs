@@ -62,6 +62,30 @@ const CASES: &[Means] = &[
         remarks: &["`pensieve` as the format", "the mean of their rates", "the first row is at 20ms"],
     },
     Means {
+        file: "alphartc.json",
+        format: Format::ALPHARTC,
+        then: Then::Loop,
+        millis: 699,
+        rates: &[(0, 1_250_000), (500, 0)],
+        remarks: &["rtt is a round trip", "1 of 2 periods have jitter", "`alphartc-downlink`"],
+    },
+    Means {
+        file: "genet.json",
+        format: Format::GENET,
+        then: Then::Hold,
+        millis: 1500,
+        rates: &[(0, 1_500_000), (500, 250_000)],
+        remarks: &["the first time is 2s", "`delay_noise`"],
+    },
+    Means {
+        file: "nyu-mets.csv",
+        format: Format::NYU_METS,
+        then: Then::Hold,
+        millis: 3000,
+        rates: &[(0, 3_500_000), (1000, 812_000), (2000, 0)],
+        remarks: &[],
+    },
+    Means {
         file: "norway.log",
         format: Format::NORWAY,
         then: Then::Hold,
@@ -214,6 +238,26 @@ fn every_file_of_the_corpus_has_a_case_and_a_source() {
 fn half_of_a_round_trip_is_the_delay_of_sabre() {
     let trace = Trace::read("x.json", &file("sabre.json"), None).unwrap();
     assert_eq!(trace.delay().unwrap(), [(at(0), ms(50)), (at(1020), ms(60)), (at(3000), ms(60))]);
+}
+
+#[test]
+fn what_else_json_traces_have_is_read() {
+    let trace = Trace::read("x.json", &file("alphartc.json"), None).unwrap();
+    assert_eq!(trace.delay().unwrap(), [(at(0), ms(40)), (at(500), ms(60))]);
+    assert_eq!(trace.loss().unwrap()[1].1.as_f64(), 0.25);
+    let down = Trace::read("x.json", &file("alphartc.json"), Some(Format::ALPHARTC_DOWNLINK)).unwrap();
+    assert_eq!((down.length(), crate::rates(&down)), (ms(1000), vec![(0, crate::mbit(8))]));
+    assert!(down.remarks().is_empty() && down.delay().is_none(), "{down:?}");
+    let only = "{\"uplink\": {}, \"downlink\": {\"trace_pattern\": [{\"duration\": 5, \"capacity\": 1000}]}}";
+    let only = crate::read("x.json", only);
+    assert_eq!(
+        (only.format(), only.remarks()),
+        (Format::ALPHARTC, &["the file has a downlink only".into()][..])
+    );
+    let trace = Trace::read("x.json", &file("genet.json"), None).unwrap();
+    assert_eq!(trace.delay().unwrap(), [(at(0), Duration::from_micros(40_500))]);
+    assert_eq!(trace.loss().unwrap()[0].1.as_f64(), 0.02);
+    assert_eq!(trace.columns(), ["rate", "delay", "loss", "queue"]);
 }
 
 #[test]
@@ -478,6 +522,29 @@ fn broken_files_of_public_sets_are_refused_likewise() {
         ("0 300\n900 300\n950 250\n1900 250\n2000 x\n", 5, &["found `x`", "a rate in kbit/s"]),
         ("0 300\n900 300\n950 250\n1900 250\n1800 1\n", 5, &["`1800` goes back", "1.9s"]),
         ("0 300\n900 300\n950 250\n950 250\n5000 1\n", 4, &["this chunk has no duration"]),
+        ("5,Mbits/sec\n5,Tbits/sec\n", 2, &["found `Tbits/sec`", "`Kbits/sec`"]),
+        ("5,Mbits/sec\n-,Mbits/sec\n", 2, &["found `-`", "a rate"]),
+        (
+            "{\"uplink\": {\"trace_pattern\": []}}",
+            1,
+            &["`uplink` or `downlink` with a `trace_pattern` is missing"],
+        ),
+        (
+            "{\"uplink\": {\"trace_pattern\": [{\"duration\": 5, \"capacity\": 1, \"loss\": 0},\n\
+             {\"duration\": 5, \"capacity\": 1}]}}",
+            2,
+            &["`loss` is missing, which other periods have"],
+        ),
+        (
+            "{\"uplink\": {\"trace_pattern\": [{\"duration\": 5,\n\"capacity\": 1, \"loss\": 20}]}}",
+            2,
+            &["`20` is too large for a loss from 0 to 1"],
+        ),
+        ("{\"uplink\": {\"trace_pattern\": [{\"duration\": 5}]}}", 1, &["`capacity` is missing"]),
+        ("{\"timestamps\": [0, 1],\n\"bandwidths\": [1]}", 1, &["2 `timestamps`, but 1 `bandwidths`"]),
+        ("{\"timestamps\": [5, 6,\n5.5], \"bandwidths\": [1, 1, 1]}", 2, &["the time goes back", "6s"]),
+        ("{\"timestamps\": [5], \"bandwidths\": [1]}", 1, &["no duration", "the last one is the end"]),
+        ("{\"timestamps\": [0, 1], \"bandwidths\": [1, 1],\n\"queue\": 0}", 2, &["one packet or more"]),
         ("1 2 3.0 4.0 5 6\n1 2 3.0 4.0 5\n", 2, &["found 5 numbers, expected 6"]),
         ("1 2 3.0 4.0 5 0\n", 1, &["5 bytes in `0` ms"]),
         ("1 2 3.0 4.0 5 1.5\n", 1, &["found `1.5`", "milliseconds since the row before"]),

@@ -33,16 +33,18 @@ fn the_examples_of_the_documentation_are_right() {
             "theaterq" => Format::THEATERQ,
             "sabre" => Format::SABRE,
             "pensieve" => Format::PENSIEVE,
+            "alphartc" => Format::ALPHARTC,
+            "genet" => Format::GENET,
             _ => continue,
         };
         let trace =
             Trace::read("docs/traces.md", block.as_bytes(), None).unwrap_or_else(|error| panic!("{error}"));
         // Of what the block itself says, a note would be odd; of the format's meaning, it is right.
-        let remarks = usize::from([Format::SABRE, Format::PENSIEVE].contains(&format));
+        let remarks = usize::from([Format::SABRE, Format::PENSIEVE, Format::ALPHARTC].contains(&format));
         assert_eq!((trace.format(), trace.remarks().len()), (format, remarks), "{block}");
         read += 1;
     }
-    assert_eq!(read, 9);
+    assert_eq!(read, 11);
 }
 
 #[test]
