@@ -79,6 +79,37 @@ fn any_csv_is_read_by_its_columns_and_written_in_every_format_that_can_hold_it()
 }
 
 #[test]
+fn a_table_that_is_not_understood_is_refused_with_the_columns_that_read_it() {
+    let scratch = Scratch::new();
+    for (name, text) in [
+        ("plain.csv", "0,3.5,0.01\n1,4.5,0.01\n"),
+        ("bits.txt", "0 3500000\n10 4500000\n"),
+        (
+            "drive.csv",
+            "time,throughput,speed\n2023-04-05 11:03:07 CDT,3.5,2\n2023-04-05 11:03:08 CDT,4.5,1\n",
+        ),
+    ] {
+        let file = scratch.write(name, text);
+        let file = file.to_str().unwrap();
+        let refused = finish(&mut narrows(["trace", "info", file])).expect(2);
+        let (_, columns) = refused.err.split_once("`--columns ").unwrap();
+        let (columns, _) = columns.split_once('`').unwrap();
+        let read = finish(&mut narrows(["trace", "info", file, "--columns", columns])).expect(0);
+        assert!(read.out.contains("3.5 Mbit/s") && read.out.contains("4.5 Mbit/s"), "{read}");
+    }
+    let bits = scratch.file("bits.txt");
+    let insisted =
+        finish(&mut narrows(["trace", "info", bits.to_str().unwrap(), "--from", "pensieve"])).expect(0);
+    assert!(insisted.out.contains("4500 Gbit/s"), "{insisted}");
+    let said = scratch.write("said.csv", "at_ms,throughput_mbps,note\n0,3.5,a\n1000,4.5,b\n");
+    let said = finish(&mut narrows(["trace", "info", said.to_str().unwrap()])).expect(0);
+    assert!(
+        said.out.contains("note: columns: time `at_ms` in ms, rate `throughput_mbps` in Mbit/s"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_cell_is_replayed_from_two_traces_by_a_flag() {
     let scratch = Scratch::new();
     let (light, heavy) = (example("phone.light"), example("phone.mahi"));

@@ -38,7 +38,7 @@ use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, json};
 use crate::units::LONGEST_NANOS;
 
-/// Files are JSON, or TOML with the name of a model.
+/// Files are JSON or TOML with the name of a model, or a list.
 impl Format {
     /// JSON or TOML with a tag for each model, as read and written by the netem-trace crate and rattan.
     pub const NETEM_TRACE: Self = Self(&FORMAT);
@@ -46,7 +46,10 @@ impl Format {
 
 const FORMAT: Entry = Entry {
     name: "netem-trace",
-    begins: |beginning| ['{', '['].contains(&beginning.first) || beginning.line.contains("Config"),
+    begins: |beginning| match beginning.first {
+        '{' => beginning.head().contains("Config"),
+        first => first == '[' || beginning.line.contains("Config"),
+    },
     always: &["toml"],
     extensions: &["json"],
     read,

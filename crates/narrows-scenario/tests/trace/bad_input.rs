@@ -89,6 +89,7 @@ fn broken_traces_are_refused_with_the_line_what_was_found_and_what_is_allowed() 
             2,
             &["different kinds"],
         ),
+        ("x.json", "{\n\"id\": 0, \"rates\": [1, 2]}", 1, &["unknown format", "`netem-trace`"]),
         ("x.toml", "[StaticBwConfig]\nbw = \"1Mbps\nduration = 1\n", 2, &["invalid TOML"]),
         (
             "x.pattern",
