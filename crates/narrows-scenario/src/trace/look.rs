@@ -144,7 +144,7 @@ fn value(cell: &str) -> Option<f64> {
 /// How to say which columns they are.
 pub(super) fn how(columns: &Columns) -> String {
     format!(
-        "say which columns they are, such as `--columns {columns}` (in a scenario, the key `columns`); units of \
-         rates are bit, kbit, mbit, gbit, byte, kbyte and mbyte, of times s, ms, us, ns and date"
+        "say which columns they are, and their units: `--columns {columns}`, for example (in a scenario, the key \
+         `columns`); units of rates are bit, kbit, mbit, gbit, byte, kbyte and mbyte, of times s, ms, us, ns and date"
     )
 }
