@@ -66,22 +66,24 @@ fn problems_point_at_the_users_own_words() {
         ("ipfw add allow ip from 'any to any", "1:24", "a quote that is not closed"),
         (
             "for i in $(jls); do\n  ipfw add $i allow ip from any to any\ndone",
-            "1:1",
-            "`for`: scripts are read and not run",
+            "1:10",
+            "`$(jls)` is a command",
         ),
         (
             "ipfw add 1 allow in\nif [ -n \"$x\" ]; then\n ipfw add 2 deny in\nfi",
-            "2:1",
-            "`if`: scripts are read",
+            "2:4",
+            "a condition that depends on more than the script",
         ),
-        ("if true; then", "1:1", "`if`: scripts are read"),
-        ("[ -n x ] && ipfw add 1 allow in", "1:1", "`[` is not a command of ipfw"),
-        ("[ -n x ] || ipfw add 1 allow in", "1:13", "depends on the failure of another"),
-        ("true && exit 1; ipfw add 1 allow in", "1:9", "an `exit` that depends on another command"),
-        ("[ -r x ] || { ipfw add 1 allow in; }", "1:13", "`{`: scripts are read and not run"),
-        ("if true; then\n   in\nfi", "1:1", "`if`: scripts are read and not run"),
+        ("if true; then", "1:1", "`if` without `fi`"),
+        ("[ -f x ] && ipfw add 1 allow in", "1:1", "a condition that depends on more than the script"),
+        ("kldstat -q && exit 1; ipfw add 1 allow in", "1:15", "depends on the success or failure of another"),
+        ("[ -r x ] || { ipfw add 1 allow in; }", "1:1", "a condition that depends on more than the script"),
+        ("if [ -r x ]; then\n   in\nfi", "1:4", "a condition that depends on more than the script"),
+        ("if [ a = a ]; then\n   in\nfi", "2:4", "expected a command"),
+        ("while true; do ipfw add 1 allow in; done", "1:1", "`while` of a shell is not run"),
+        ("f() {\n  ipfw add 1 alow in\n}\nf", "2:14", "did you mean `allow`?"),
         ("ipfw add 1 allow in\nx=5\n  established", "3:3", "expected a command"),
-        ("fi fi", "1:1", "expected a command"),
+        ("fi fi", "1:1", "`fi` without what it belongs to"),
         ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the failure of another"),
         ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
         (". /etc/rc.subr", "1:1", "narrows reads one script"),
@@ -385,14 +387,29 @@ fn loops_are_written_out() {
     let wrong =
         Script::at_interfaces("\nfor i in 1 2; do\n ipfw add $i alow\ndone\n", "x", &Interfaces::default());
     assert!(wrong.unwrap_err().to_string().contains("x:3:"));
-    // A line that begins a loop is not searched for its end without a bound.
-    let long = |lines: usize| {
-        let text =
-            format!("for i in 1; do\n{}done\n", "ipfw add $i allow ip from any to any\n".repeat(lines - 2));
-        Script::at_interfaces(&text, "x", &Interfaces::default())
-    };
-    assert!(long(200).is_ok());
-    assert!(long(201).is_err());
+}
+
+/// Branches, functions and arguments of a shell are executed, and a list of rules may stand between them.
+#[test]
+fn scripts_of_a_shell_are_executed() {
+    let listed = ["100 pipe 1 ip from any to any dst-port 80 in", "200 deny ip from any to any"];
+    for text in [
+        "f() {\n  ipfw pipe $1 config bw ${2}Kbit/s\n  ipfw add pipe $1 dst-port \\\n  80 in\n}\nf 1 500\nadd deny ip from any to any",
+        "set -- fast\ncase $1 in\n  slow) bw=1;;\n  add|fast)\n    bw=5\n    ;;\nesac\nipfw pipe 1 config bw ${bw}Mbit/s\n\
+         if [ \"$1\" = fast ] && [ $# -eq 1 ]; then\n  ipfw add pipe 1 ip from any to any 80 in\nelse\n  ipfw add 7 deny in\nfi\n\
+         [ -n \"$2\" ] || { ipfw add deny ip from any to any; }",
+        // Its functions may have the names of commands.
+        "flush() { ipfw -f flush; }\nadd ()\n{\n  ipfw add \"$@\"\n}\nflush\nipfw pipe 1 config\nif [ $# -eq 0 ]; then\n  add pipe 1 dst-port 80 in\n\
+           add deny ip from any to any\nfi",
+        "ipfw -q /dev/stdin <<EOF\npipe 1 config # the link\nadd pipe 1 dst-port 80 in\nEOF\nipfw add deny ip from any to any",
+        "echo \"$(date): it\n  add 5 allow in\" >log\nexec 2>&1\npipe 1 config bw 1Mbit/s\nadd pipe 1 dst-port 80\n  in\nsh_rule='add deny'\n\
+         ipfw $sh_rule ip from any to any ||\n  echo no",
+        "true && { pipe 1 config; }\nfor p in 80; do ipfw add pipe 1 dst-port $p in; done\nadd deny ip from any to any\necho a && exit\nadd 9 deny in",
+        "kldstat -q -m dummynet || { kenv a=1; kldload dummynet; }\nrem it's for Windows\npipe 1 config\nadd pipe 1 dst-port 80 in # it's\n\
+         add deny ip from any to any",
+    ] {
+        assert_eq!(rules(text), listed, "{text}");
+    }
 }
 
 #[test]

@@ -20,8 +20,22 @@ pub(crate) enum Joined {
     OnFailure,
     /// It reads the output of the one before: `|`.
     Piped,
-    /// A line of the here-document of the one before, which executes it: `tc -batch - <<EOF`.
+    /// A line that a program reads itself: of the here-document of the one before, as in `tc -batch - <<EOF`, or what
+    /// [`Lines::own`] says.
     Batch,
+}
+
+/// What lines of a script mean that is not a shell's alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'a> {
+    /// The length of what starts at this line start, with its line end, if a program reads that itself.
+    pub(crate) own: &'a dyn Fn(usize) -> Option<usize>,
+    /// Whether the line behind this line end continues the command that starts at the first place.
+    pub(crate) continued: &'a dyn Fn(usize, usize) -> bool,
+}
+
+impl Lines<'_> {
+    const OF_SHELL: Self = Self { own: &|_| None, continued: &|_, _| false };
 }
 
 /// The commands of a text. A backslash at the end of a line continues it. If every relevant line starts
@@ -30,12 +44,17 @@ pub(crate) enum Joined {
 /// # Errors
 /// If a quote is not closed.
 pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, Problem> {
-    let all = divided(text, false)?;
-    if all.is_empty() { divided(text, true) } else { Ok(all) }
+    let all = divided(text, false, Lines::OF_SHELL)?;
+    if all.is_empty() { divided(text, true, Lines::OF_SHELL) } else { Ok(all) }
+}
+
+/// The same for a text that not only a shell reads.
+pub(crate) fn pieces_among(lines: Lines<'_>, text: &str) -> Result<Vec<Piece>, Problem> {
+    divided(text, false, lines)
 }
 
 /// With `prompts`, `# tc` at the start of a line is a command.
-fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
+fn divided(text: &str, prompts: bool, lines: Lines<'_>) -> Result<Vec<Piece>, Problem> {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or(b'\n');
     let mut all = Vec::new();
@@ -46,6 +65,14 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
     let mut documents: Vec<Document<'_>> = Vec::new();
     let mut index = 0;
     while index < bytes.len() {
+        let is_free = open.is_none() && joined == Joined::After && (index == 0 || at(index - 1) == b'\n');
+        if let Some(length) = is_free.then(|| (lines.own)(index)).flatten() {
+            let own = &text[index..index + length];
+            let start = index + own.len() - own.trim_start().len();
+            all.push(Piece { span: start..start + own.trim().len(), joined: Joined::Batch });
+            index += length;
+            continue;
+        }
         // The length in bytes, and whether this is part of a word, or ends the command and how it connects
         // the next one.
         let (length, what) = match at(index) {
@@ -85,6 +112,15 @@ fn divided(text: &str, prompts: bool) -> Result<Vec<Piece>, Problem> {
             }
             b'|' if at(index + 1) == b'|' => (2, Part::End(Joined::OnFailure)),
             b'|' => (1, Part::End(Joined::Piped)),
+            // Behind `||` and `|` the command follows on another line.
+            b'\n' if open.is_none() && documents.is_empty() => (1, Part::Space),
+            b'\n'
+                if open.as_ref().is_some_and(|span| {
+                    text[span.end..index].trim().is_empty() && (lines.continued)(span.start, index)
+                }) =>
+            {
+                (1, Part::Space)
+            }
             b'\n' | b';' | b'&' => (1, Part::End(Joined::After)),
             space if space.is_ascii_whitespace() => (1, Part::Space),
             _ => (1, Part::Word),
@@ -179,17 +215,27 @@ pub(crate) fn raises_rights(word: &str) -> bool {
     matches!(word, "sudo" | "doas")
 }
 
-/// Whether a command executes lines that it reads: `tc -batch -`.
-fn is_batch(command: &str) -> bool {
+/// Whether a command executes lines that it reads: `tc -batch -`, `ipfw -q /dev/stdin`.
+pub(crate) fn is_batch(command: &str) -> bool {
     let mut words = command.split_whitespace().skip_while(|word| raises_rights(word));
-    let is_tc = words.next().is_some_and(|word| word == "tc" || word.ends_with("/tc"));
-    is_tc && words.take_while(|word| word.starts_with('-')).any(is_batch_flag)
+    match words.next().and_then(|word| word.rsplit('/').next()) {
+        Some("tc") => words.take_while(|word| word.starts_with('-')).any(is_batch_flag),
+        Some("ipfw" | "dnctl") => words.any(|word| word == "/dev/stdin"),
+        _ => false,
+    }
 }
 
 /// `-b`, `-batch` or `--batch`.
 pub(crate) fn is_batch_flag(word: &str) -> bool {
     let bare = word.trim_start_matches('-');
     word.starts_with('-') && !bare.is_empty() && "batch".starts_with(bare)
+}
+
+/// `exec >log 2>&1`: it only redirects what the shell prints.
+pub(crate) fn redirects(command: &str) -> bool {
+    let behind = command.strip_prefix("exec").filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
+    let rest = behind.map(|rest| rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.is_some_and(|rest| rest.starts_with(['<', '>']) || rest.starts_with("&>"))
 }
 
 /// The length of the character at an index; 1 at the end.

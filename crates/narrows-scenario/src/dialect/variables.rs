@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::shell::{Joined, Piece};
 use super::{Word, Words};
 use super::{arithmetic, shell};
 use crate::problem::{Found, Problem};
@@ -22,8 +23,8 @@ const DEEPEST: usize = 16;
 pub(crate) struct Variables {
     values: BTreeMap<String, Value>,
     reading: Cell<Reading>,
-    /// How many arguments the script or the function that is being executed has.
-    arguments: usize,
+    /// How many arguments the function that is being executed has, or the script by `set -- …`; `None` if that is not known.
+    arguments: Option<usize>,
     /// What the local variables of that function were before; `None` outside functions.
     local: Option<Vec<Former>>,
     /// What variables were before assignments that may be undone.
@@ -36,7 +37,7 @@ type Former = (String, Option<Value>);
 /// What a function takes back at its end.
 pub(crate) struct Frame {
     former: Vec<Former>,
-    arguments: usize,
+    arguments: Option<usize>,
     local: Option<Vec<Former>>,
 }
 
@@ -61,6 +62,8 @@ enum Value {
 
 const OUTPUT: &str = "the output of a command";
 const ARGUMENT: &str = "an argument of the script";
+/// As a variable: the number of arguments is not known, because `set` has got what a command prints.
+const COUNT: &str = "#";
 
 /// A word after expansion, and its span in the script.
 pub(crate) struct Expanded {
@@ -132,11 +135,54 @@ impl Variables {
 
     /// A function begins with these arguments.
     pub(crate) fn begin_function(&mut self, arguments: &[Expanded]) -> Frame {
-        let most = self.arguments.max(arguments.len());
-        let value = |at: usize| arguments.get(at).map(|word| Value::Text(word.text.clone()));
-        let former = (0..most).map(|at| self.put(&(at + 1).to_string(), value(at))).collect();
-        let outer = std::mem::replace(&mut self.arguments, arguments.len());
+        let outer = self.arguments;
+        let former = self.put_arguments(arguments);
         Frame { former, arguments: outer, local: self.local.replace(Vec::new()) }
+    }
+
+    /// Replaces the arguments; returns what they were.
+    fn put_arguments(&mut self, arguments: &[Expanded]) -> Vec<Former> {
+        let most = self.arguments.unwrap_or(0).max(arguments.len());
+        let value = |at: usize| arguments.get(at).map(|word| Value::Text(word.text.clone()));
+        self.arguments = Some(arguments.len());
+        (0..most).map(|at| self.put(&(at + 1).to_string(), value(at))).collect()
+    }
+
+    /// Executes `set -- A B`, and `shift`: from now on, these are the arguments.
+    pub(crate) fn take_arguments(&mut self, text: &str, command: &Range<usize>) {
+        let mut words = text[command.clone()].split_ascii_whitespace();
+        let new = match (words.next(), words.next()) {
+            (Some("set"), Some("--")) => {
+                self.words(text, command.clone()).ok().map(|words| words.into_iter().skip(2).collect())
+            }
+            (Some("shift"), by) => {
+                let by = by.map_or(Ok(1), str::parse::<usize>);
+                let of = |at: usize| Expanded { text: self.argument(at).to_owned(), span: command.clone() };
+                by.ok().zip(self.arguments).map(|(by, all)| (by.saturating_add(1)..=all).map(of).collect())
+            }
+            _ => return,
+        };
+        let former: Vec<Former> = match new {
+            Some(new) => {
+                let known: Vec<Expanded> = new;
+                let count = self.put(COUNT, None);
+                self.put_arguments(&known).into_iter().chain([count]).collect()
+            }
+            None => {
+                self.arguments = None;
+                let unknown = |name: String| self.put(&name, Some(Value::Other(OUTPUT, name.clone())));
+                (1..=9).map(|at| at.to_string()).chain([COUNT.to_owned()]).map(unknown).collect()
+            }
+        };
+        self.local.iter_mut().for_each(|local| local.extend(former.iter().cloned()));
+    }
+
+    /// The argument with this number.
+    fn argument(&self, at: usize) -> &str {
+        match self.values.get(&at.to_string()) {
+            Some(Value::Text(text)) => text,
+            _ => "",
+        }
     }
 
     /// It ends: the arguments, and what was local in it, are those from before.
@@ -147,29 +193,40 @@ impl Variables {
         self.arguments = frame.arguments;
     }
 
-    /// Assignments from now on may be taken back.
-    pub(crate) fn begin_assignments(&mut self) {
-        self.assigned = Some(Vec::new());
-    }
-
-    /// They hold.
-    pub(crate) fn keep_assignments(&mut self) {
-        self.assigned = None;
-    }
-
-    /// They are taken back.
-    pub(crate) fn undo_assignments(&mut self) {
+    /// Takes assignments back.
+    fn undo_assignments(&mut self) {
         let assigned = self.assigned.take().unwrap_or_default();
         self.take_back(assigned);
     }
 
     /// Whether they happen is not known: a variable that they change may have either value.
-    pub(crate) fn doubt_assignments(&mut self) {
+    fn doubt_assignments(&mut self) {
         for (name, before) in self.assigned.take().unwrap_or_default() {
             if self.values.get(&name) != before.as_ref() {
                 self.put(&name, Some(Value::Other(OUTPUT, name.clone())));
             }
         }
+    }
+
+    /// Takes the assignments of a command; returns the rest of the command. Before a command they are for that alone, and
+    /// behind `|` for another shell.
+    ///
+    /// # Errors
+    /// As [`Self::assign`].
+    pub(crate) fn assign_for(&mut self, text: &str, piece: &Piece) -> Result<Range<usize>, Problem> {
+        let first = text[piece.span.clone()].split_ascii_whitespace().next().unwrap_or_default();
+        if !first.contains('=') && matches!(piece.joined, Joined::After | Joined::Batch) {
+            return self.assign(text, piece.span.clone());
+        }
+        self.assigned = Some(Vec::new());
+        let rest = self.assign(text, piece.span.clone())?;
+        match piece.joined {
+            _ if !text[rest.clone()].trim().is_empty() => self.undo_assignments(),
+            Joined::Piped => self.undo_assignments(),
+            Joined::OnFailure => self.doubt_assignments(),
+            Joined::After | Joined::Batch => self.assigned = None,
+        }
+        Ok(rest)
     }
 
     /// Takes the assignments at the start of a command; returns the rest of the command.
@@ -295,7 +352,14 @@ impl Variables {
     pub(crate) fn words(&self, text: &str, command: Range<usize>) -> Result<Vec<Expanded>, Problem> {
         let mut all = Vec::new();
         for span in shell::words(text, command) {
-            all.extend(self.fields(text, span, true)?);
+            match self.arguments.filter(|_| &text[span.clone()] == "\"$@\"") {
+                Some(count) => {
+                    let argument =
+                        |at: usize| Expanded { text: self.argument(at).to_owned(), span: span.clone() };
+                    all.extend((1..=count).map(argument));
+                }
+                None => all.extend(self.fields(text, span, true)?),
+            }
         }
         Ok(all)
     }
@@ -433,7 +497,12 @@ impl Variables {
             return Ok((end + 2, output.ok_or_else(|| not_run(&text[..(end + 2).min(text.len())]))?));
         }
         let special = bare.chars().next().filter(|c| matches!(c, '#' | '@' | '*'));
+        if let Some((count, special)) = self.arguments.zip(special) {
+            let all = || (1..=count).map(|at| self.argument(at)).collect::<Vec<_>>().join(" ");
+            return Ok((2, if special == '#' { count.to_string() } else { all() }));
+        }
         match (self.reading.get(), special) {
+            (_, Some(_)) if self.values.contains_key(COUNT) => return Err(not_run(&text[..2])),
             (Reading::NoArguments, Some('#')) => return Ok((2, "0".into())),
             (Reading::NoArguments, Some(_)) => return Ok((2, String::new())),
             (Reading::Name, Some(special)) => return Ok((2, format!("${special}"))),
@@ -464,6 +533,10 @@ impl Variables {
     /// The value of a variable, or its default.
     fn named(&self, name: &str, default: Option<&str>, depth: usize) -> Result<String, Problem> {
         let is_argument = name.starts_with(|c: char| c.is_ascii_digit());
+        let is_left_out = is_argument && name != "0" && self.arguments.is_some();
+        if is_left_out && default.is_none() && !self.values.contains_key(name) {
+            return Ok(String::new());
+        }
         if matches!(name, "UID" | "EUID") && !self.values.contains_key(name) {
             return Ok(ROOT.to_owned());
         }
@@ -519,6 +592,17 @@ impl Variables {
                     Some([last]) => Some(counted(1, 1, *last)?),
                     Some([first, last]) => Some(counted(*first, 1, *last)?),
                     Some([first, step, last]) => Some(counted(*first, *step, *last)?),
+                    _ => None,
+                })
+            }
+            Some("jot") => {
+                // How many, from which one on: `jot 3`, `jot 3 5`, `jot - 5 7`.
+                let number = |at: usize| words.get(at).map_or(Ok(1), |word| word.parse::<i64>()).ok();
+                Ok(match (&words[..], number(0), number(1), number(2)) {
+                    (["-", _, _], _, Some(first), Some(last)) => Some(counted(first, 1, last)?),
+                    ([_] | [_, _], Some(count), Some(first), _) => {
+                        Some(counted(first, 1, first.saturating_add(count).saturating_sub(1))?)
+                    }
                     _ => None,
                 })
             }

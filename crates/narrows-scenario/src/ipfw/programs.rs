@@ -5,8 +5,6 @@ const NO_MODULES: &str = "there are no kernel modules here";
 const PRINTS: &str = "it prints text";
 const SHELL: &str = "it configures the shell";
 
-const BLOCK: &str = "its commands have no effect here; an `exit` among them is not taken";
-
 /// Programs without an effect on packets, each with the reason.
 const IGNORED: &[(&str, &str)] = &[
     ("kldload", NO_MODULES),
@@ -40,12 +38,6 @@ const IGNORED: &[(&str, &str)] = &[
     ("touch", "it makes a file"),
     ("chmod", "it changes a file"),
     ("wait", "it waits for other programs"),
-    ("if", BLOCK),
-    ("for", BLOCK),
-    ("while", BLOCK),
-    ("until", BLOCK),
-    ("case", BLOCK),
-    ("{", BLOCK),
 ];
 
 const PF: &str =
@@ -64,8 +56,6 @@ const REFUSED: &[(&str, &str)] = &[
         "the translator of the rules themselves does the same: ipfw nat 1 config if em0, and rules of nat 1",
     ),
     ("service", RUNS),
-    ("[", RUNS),
-    ("test", RUNS),
 ];
 
 /// The name of a program, without the folders before it.
@@ -96,9 +86,9 @@ pub(super) fn is_refused(program: &str) -> bool {
     refused(program).is_some()
 }
 
-/// Whether this is a condition of a shell.
-pub(super) fn is_condition(program: Option<&str>) -> bool {
-    matches!(program, Some("[" | "test" | "[["))
+/// Whether it only prints what follows.
+pub(super) fn prints(program: &str) -> bool {
+    ignored(program) == Some(PRINTS)
 }
 
 /// Whether a word is a program rather than a command of ipfw.

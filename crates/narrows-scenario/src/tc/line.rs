@@ -60,10 +60,10 @@ pub(super) fn read(
     variables: &mut Variables,
     shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
-    if redirects_the_shell(&text[piece.span.clone()]) {
+    if shell::redirects(&text[piece.span.clone()]) {
         return Ok(None);
     }
-    let span = assigned(text, piece, variables)?;
+    let span = variables.assign_for(text, piece)?;
     // `iptables -C RULE || iptables -A RULE` adds a rule that is not there yet.
     let is_missing = piece.joined == Joined::OnFailure && follows_a_check(&text[..piece.span.start]);
     let piece = &Piece { joined: if is_missing { Joined::After } else { piece.joined }, ..piece.clone() };
@@ -96,31 +96,6 @@ fn follows_a_check(text: &str) -> bool {
     let command =
         before.rsplit(['\n', ';', '|', '&']).find(|part| !part.trim().is_empty()).unwrap_or_default();
     command.contains("tables") && [" -C ", " --check "].iter().any(|check| command.contains(check))
-}
-
-/// `exec >log 2>&1`: it only redirects what the shell prints.
-fn redirects_the_shell(command: &str) -> bool {
-    let behind = command.strip_prefix("exec").filter(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()));
-    let rest = behind.map(|rest| rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()));
-    rest.is_some_and(|rest| rest.starts_with(['<', '>']) || rest.starts_with("&>"))
-}
-
-/// Takes the assignments before a command; returns the rest. Before a command they are for that alone, and behind `|` for
-/// another shell.
-fn assigned(text: &str, piece: &Piece, variables: &mut Variables) -> Result<Range<usize>, Problem> {
-    let first = text[piece.span.clone()].split_ascii_whitespace().next().unwrap_or_default();
-    if !first.contains('=') && matches!(piece.joined, Joined::After | Joined::Batch) {
-        return variables.assign(text, piece.span.clone());
-    }
-    variables.begin_assignments();
-    let rest = variables.assign(text, piece.span.clone())?;
-    match piece.joined {
-        _ if !text[rest.clone()].trim().is_empty() => variables.undo_assignments(),
-        Joined::Piped => variables.undo_assignments(),
-        Joined::OnFailure => variables.doubt_assignments(),
-        Joined::After | Joined::Batch => variables.keep_assignments(),
-    }
-    Ok(rest)
 }
 
 /// The first value that is not in the script where no name of a device stands.

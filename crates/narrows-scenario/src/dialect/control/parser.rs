@@ -23,6 +23,11 @@ const QUESTIONS: [&str; 13] = [
     "lsmod",
 ];
 
+/// Programs that succeed as long as a script does what it says, but for those of its commands that ask or delete: behind `&&`
+/// of others, an `exit` may be taken or not.
+const SURE: [&str; 8] = ["echo", "printf", "logger", "true", ":", "tc", "ipfw", "dnctl"];
+const UNSURE: [&str; 5] = ["list", "show", "ls", "del", "delete"];
+
 /// What to do about loops.
 const LIST: &str = "write the list of values: for i in $(seq 1 4); do …, or use `narrows tc commands` (`narrows ipfw commands`)";
 
@@ -73,6 +78,12 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         name.rsplit('/').next().unwrap_or(name)
     }
 
+    /// Whether the command surely succeeds.
+    fn is_sure(&self, piece: &Piece) -> bool {
+        let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+        SURE.contains(&self.program(piece)) && !words.any(|word| UNSURE.contains(&word))
+    }
+
     /// Reads parts up to one of these words, which stays, or to the end.
     fn parts(&mut self, ends: &[&str], depth: usize) -> Vec<Part> {
         self.parts_from(None, ends, false, depth)
@@ -87,7 +98,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         depth: usize,
     ) -> Vec<Part> {
         let mut all = Vec::new();
-        let mut is_asked = false;
+        let (mut is_asked, mut is_sure) = (false, true);
         loop {
             let piece = match first.take() {
                 Some(piece) => piece,
@@ -105,10 +116,12 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                 self.text[..piece.span.start].trim_end_matches(|c: char| c.is_whitespace() || c == '\\');
             let is_chained = before.ends_with("&&") || before.ends_with("||");
             let was_asked = is_chained && is_asked;
+            let was_sure = std::mem::replace(&mut is_sure, self.is_sure(&piece));
             is_asked = was_asked || QUESTIONS.contains(&self.program(&piece));
+            let ends = matches!(self.word(&piece), "exit" | "return");
             let on = match piece.joined {
                 Joined::OnFailure => Some(Joint::Or),
-                _ if was_asked && before.ends_with("&&") => Some(Joint::And),
+                _ if (was_asked || ends && !was_sure) && before.ends_with("&&") => Some(Joint::And),
                 _ => None,
             };
             let at = piece.span.clone();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::pattern::fits;
 use super::{DEEPEST, Joint, KEEP, Next, Part, blank, first_word};
 use crate::dialect::arithmetic;
-use crate::dialect::shell::{Joined, Piece, raises_rights};
+use crate::dialect::shell::{self, Joined, Piece, raises_rights};
 use crate::dialect::variables::{Expanded, Variables, counted};
 use crate::problem::{Found, Problem};
 
@@ -19,7 +19,24 @@ const SHORT: usize = 16;
 /// The most commands that are looked at for what they do.
 const MOST_LOOKED_AT: usize = 1 << 10;
 /// Commands without an effect on a network. What leads to these alone need not be known.
-const HARMLESS: [&str; 7] = ["exit", "return", "echo", "printf", "logger", "true", ":"];
+const HARMLESS: [&str; 14] = [
+    "exit",
+    "return",
+    "echo",
+    "printf",
+    "logger",
+    "true",
+    ":",
+    "modprobe",
+    "insmod",
+    "rmmod",
+    "kldload",
+    "kldunload",
+    "kldstat",
+    "sysrc",
+];
+/// Programs whose commands are executed here.
+const EXECUTED: [&str; 3] = ["tc", "ipfw", "dnctl"];
 
 /// Executes parts; returns problems of loops and conditions.
 pub(super) fn execute(
@@ -98,6 +115,9 @@ impl<'p> Runner<'_, 'p> {
             return Next::Return;
         }
         let Some(body) = self.functions.get(word).copied() else {
+            if piece.joined == Joined::After {
+                self.variables.take_arguments(self.text, &piece.span);
+            }
             return (self.command)(piece, self.variables);
         };
         if self.calls == DEEPEST {
@@ -182,7 +202,11 @@ impl<'p> Runner<'_, 'p> {
         ];
         let text = &self.text[piece.span.clone()];
         let first = text.split_ascii_whitespace().find(|word| !raises_rights(word)).unwrap_or_default();
-        let is_tc = |word: &str| matches!(word, "tc" | "mtu") || word.ends_with("/tc");
+        let is_tc = |word: &str| {
+            word == "mtu"
+                || first == "sysctl" && word.starts_with("net.inet")
+                || EXECUTED.contains(&word.rsplit('/').next().unwrap_or(word))
+        };
         let ends = on == Joint::And && matches!(first, "exit" | "return");
         ends || first.starts_with(['$', '('])
             || first.contains('=')
@@ -290,7 +314,10 @@ impl<'p> Runner<'_, 'p> {
     /// that this takes time in proportion to the script.
     fn is_harmless(&self, part: &Part) -> bool {
         let all = |parts: &[Part]| parts.iter().all(|part| self.is_harmless(part));
-        let word = |piece: &Piece| first_word(&self.text[piece.span.clone()]).unwrap_or_default();
+        let word = |piece: &Piece| {
+            let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+            words.find(|word| !raises_rights(word)).unwrap_or_default()
+        };
         let is_known = |part: &Part| matches!(part, Part::Command(piece) if HARMLESS.contains(&word(piece)));
         match part {
             Part::Command(piece) => {
@@ -322,9 +349,10 @@ impl<'p> Runner<'_, 'p> {
                     None => match self.holds(test) {
                         Ok(holds) => holds,
                         Err(_)
-                            if branches
-                                .iter()
-                                .all(|(_, body)| body.iter().all(|part| self.is_harmless(part))) =>
+                            if !self.executes(test)
+                                && branches
+                                    .iter()
+                                    .all(|(_, body)| body.iter().all(|part| self.is_harmless(part))) =>
                         {
                             return Next::Command;
                         }
@@ -389,8 +417,15 @@ impl<'p> Runner<'_, 'p> {
     /// Whether a condition holds where the script is started without arguments, if it then depends on the script alone.
     fn holds_without_arguments(&self, test: &Range<usize>) -> Option<bool> {
         // The arguments of a function are its own.
-        let words = self.variables.words_without_arguments(self.text, test.clone());
-        words.ok().filter(|_| self.calls == 0).and_then(|words| self.compared(&words))
+        let words = |span| self.variables.words_without_arguments(self.text, span);
+        (self.calls == 0).then(|| self.compared_all(test, &words)).flatten()
+    }
+
+    /// Whether a condition is a command that is executed here, not only asked.
+    fn executes(&self, test: &Range<usize>) -> bool {
+        let text = &self.text[test.clone()];
+        let mut words = text.split_ascii_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+        words.any(|word| EXECUTED.contains(&word)) && !shows(text)
     }
 
     /// Runs a command that is a condition; it succeeds, and with `!` the condition does not hold. `None` for other conditions.
@@ -408,10 +443,11 @@ impl<'p> Runner<'_, 'p> {
         }
         let words: Vec<&str> = text.split_whitespace().filter(|word| !raises_rights(word)).collect();
         let name = words.first()?.rsplit('/').next()?;
-        let shows = words.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
         match (name, words.get(1).copied()) {
             ("command", Some("-v")) => Some((Next::Command, !not)),
-            ("tc", _) if !shows => {
+            // Whether there is something to delete is a question.
+            ("ipfw" | "dnctl", _) if words.iter().any(|word| word.starts_with("del")) => None,
+            (name, _) if EXECUTED.contains(&name) && !shows(text) => {
                 let piece = Piece { span: start..test.end, joined: Joined::After };
                 Some(((self.command)(&piece, self.variables), !not))
             }
@@ -426,43 +462,87 @@ impl<'p> Runner<'_, 'p> {
                 .at(&(test.start + blank(&self.text[test.clone()])..test.end))
                 .help(format!("scripts are read, not run: {KEEP}"))
         };
-        let words = self.variables.words(self.text, test.clone()).map_err(|_| unknown())?;
-        self.compared(&words).ok_or_else(unknown)
+        let words = |span| self.variables.words(self.text, span);
+        self.compared_all(test, &words).ok_or_else(unknown)
     }
 
-    /// The same for its words, if it is a comparison that is understood.
-    fn compared(&self, words: &[Expanded]) -> Option<bool> {
-        let mut words: Vec<&str> = words.iter().map(Expanded::text).collect();
-        match (words.first().copied(), words.last().copied()) {
-            (Some("["), Some("]")) | (Some("[["), Some("]]")) => {
-                words.pop();
-                words.remove(0);
+    /// The same for comparisons that are joined by `&&` and `||`, with their words, if they are understood.
+    fn compared_all(
+        &self,
+        test: &Range<usize>,
+        words: &dyn Fn(Range<usize>) -> Result<Vec<Expanded>, Problem>,
+    ) -> Option<bool> {
+        let compared =
+            |piece: &Range<usize>| compared(&words(test.start + piece.start..test.start + piece.end).ok()?);
+        let text = &self.text[test.clone()];
+        let pieces = shell::pieces(text).ok()?;
+        let (first, others) = pieces.split_first()?;
+        let (mut holds, mut end) = (compared(&first.span)?, first.span.end);
+        for next in others {
+            let matters = match text[end..next.span.start].trim() {
+                "&&" => holds,
+                "||" => !holds,
+                _ => return None,
+            };
+            if matters {
+                holds = compared(&next.span)?;
             }
-            (Some("test"), _) => {
-                words.remove(0);
-            }
-            _ => return None,
+            end = next.span.end;
         }
-        let (not, words) = match words.split_first() {
-            Some((&"!", rest)) => (true, rest),
-            _ => (false, &words[..]),
-        };
-        let number = |text: &str| arithmetic::number(text);
-        let holds = match words {
-            ["-z", text] => text.is_empty(),
-            ["-n", text] => !text.is_empty(),
-            [one, "=" | "==", other] if !other.contains(['*', '?', '[']) => one == other,
-            [one, "!=", other] if !other.contains(['*', '?', '[']) => one != other,
-            [one, "-eq", other] => number(one)? == number(other)?,
-            [one, "-ne", other] => number(one)? != number(other)?,
-            [one, "-lt", other] => number(one)? < number(other)?,
-            [one, "-le", other] => number(one)? <= number(other)?,
-            [one, "-gt", other] => number(one)? > number(other)?,
-            [one, "-ge", other] => number(one)? >= number(other)?,
-            _ => return None,
-        };
-        Some(holds != not)
+        Some(holds)
     }
+}
+
+/// Whether a command only prints.
+fn shows(command: &str) -> bool {
+    command.split_whitespace().any(|word| matches!(word, "show" | "list" | "ls"))
+}
+
+/// Whether a comparison holds, if it is understood.
+fn compared(words: &[Expanded]) -> Option<bool> {
+    let mut words: Vec<&str> = words.iter().map(Expanded::text).collect();
+    let mut not = false;
+    while words.first() == Some(&"!") {
+        words.remove(0);
+        not = !not;
+    }
+    let is_double = words.first() == Some(&"[[");
+    match (words.first().copied(), words.last().copied()) {
+        (Some("["), Some("]")) | (Some("[["), Some("]]")) => {
+            words.pop();
+            words.remove(0);
+        }
+        (Some("test"), _) => {
+            words.remove(0);
+        }
+        _ => return None,
+    }
+    let words = match words.split_first() {
+        Some((&"!", rest)) => {
+            not = !not;
+            rest
+        }
+        _ => &words[..],
+    };
+    let number = |text: &str| arithmetic::number(text);
+    let holds = match words {
+        [] => false,
+        // Without quotes, an empty word is none, but for `[[`.
+        ["-n"] if is_double => false,
+        [text] => !text.is_empty(),
+        ["-z", text] => text.is_empty(),
+        ["-n", text] => !text.is_empty(),
+        [one, "=" | "==", other] if !other.contains(['*', '?', '[']) => one == other,
+        [one, "!=", other] if !other.contains(['*', '?', '[']) => one != other,
+        [one, "-eq", other] => number(one)? == number(other)?,
+        [one, "-ne", other] => number(one)? != number(other)?,
+        [one, "-lt", other] => number(one)? < number(other)?,
+        [one, "-le", other] => number(one)? <= number(other)?,
+        [one, "-gt", other] => number(one)? > number(other)?,
+        [one, "-ge", other] => number(one)? >= number(other)?,
+        _ => return None,
+    };
+    Some(holds != not)
 }
 
 /// How many parts a part has, with itself.

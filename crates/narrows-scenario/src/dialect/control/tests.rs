@@ -95,8 +95,70 @@ fn conditions_of_arguments_are_those_of_none() {
             "{text}"
         );
     }
-    let inside = commands("f() { if [ $# -gt 1 ]; then x; fi; }\nf a b").unwrap_err();
+    let inside = commands("f() { if [ -f \"$1\" ]; then x; fi; }\nf a b").unwrap_err();
     assert!(inside.contains("a condition that depends on more than the script"), "{inside}");
+}
+
+#[test]
+fn arguments_that_the_script_or_a_call_gives() {
+    for (text, expected) in [
+        ("f() { if [ $# -gt 1 ]; then x; fi; }\nf a b", &["x"][..]),
+        ("set -- a \"b c\"\nx $1 \"$2\" $# $*\ny", &["set -- a b c", "x a b c 2 a b c", "y"]),
+        ("set -- a\nR=\"$2\"\nif [ -z \"$R\" ]; then R=5; fi\nx $R ${3:-7}$4", &["set -- a", "x 5 7"]),
+        (
+            "set -- a b c\nshift\nx $1 $#\nshift 2\ny $#",
+            &["set -- a b c", "shift", "x b 2", "shift 2", "y 0"],
+        ),
+        // Those of a function are its own.
+        (
+            "f() { set -- c d; x $1 $2; }\nset -- a\nf b\ny $1 $2 $#",
+            &["set -- a", "set -- c d", "x c d", "y a 1"],
+        ),
+        ("f() { x \"$@\"; }\nf a b", &["x a b"]),
+        ("x $(jot 2) $(jot 2 8) `jot - 5 7`", &["x 1 2 8 9 5 6 7"]),
+    ] {
+        assert_eq!(
+            commands(text).as_deref(),
+            Ok(&expected.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()[..]),
+            "{text}"
+        );
+    }
+    // What a program prints may be any number of arguments.
+    for text in ["set -- $(ls)\ncase $1 in a) x;; esac", "set -- $(ls)\nif [ $# -gt 0 ]; then x; fi"] {
+        assert!(commands(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn comparisons_that_are_joined() {
+    for (text, expected) in [
+        ("if [ a = a ] && [ b != c ]; then x; else y; fi", &["x"][..]),
+        ("if [ a = b ] || ! [ b = c ]; then x; else y; fi", &["x"]),
+        ("if [ a = b ] && [ -f c ]; then x; else y; fi", &["y"]),
+        ("A=\nif [ $A ] || [ -z $A ]; then x; fi\nif [[ -n $A ]]; then y; fi", &["x"]),
+        ("x ||\n  echo a\ny", &["x", "echo a", "y"]),
+    ] {
+        assert_eq!(
+            commands(text).as_deref(),
+            Ok(&expected.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()[..]),
+            "{text}"
+        );
+    }
+    for (text, error) in [
+        ("if [ a = a ] && [ -f c ]; then x; fi", "a condition that depends on more than the script"),
+        ("if [ a = a ]; [ b = b ]; then x; fi", "a condition that depends on more than the script"),
+        // A command that is executed is not skipped because nothing follows from it.
+        ("if ! ipfw delete 1; then echo a; fi", "a condition that depends on more than the script"),
+        ("if x && tc y; then echo a; fi", "a condition that depends on more than the script"),
+        ("ipfw list 1 && exit\nx", "what depends on the success or failure"),
+        ("kldstat -q && exit\nx", "what depends on the success or failure"),
+        ("x || { sysctl net.inet.ip.fw.one_pass=0; }", "what depends on the success or failure"),
+        ("x ||\n { ipfw y; }", "what depends on the success or failure"),
+    ] {
+        let found = commands(text).unwrap_err();
+        assert!(found.contains(error), "{text}: {found}");
+    }
+    assert_eq!(commands("echo a && exit\nx").as_deref(), Ok(&["echo a".to_owned(), "exit".to_owned()][..]));
 }
 
 #[test]
