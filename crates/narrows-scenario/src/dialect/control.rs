@@ -1,6 +1,6 @@
 //! Loops, functions and conditions of a shell: `for i in 1 2 3; do …; done`, and `if [ A = B ]; then …; fi` or `case A in …`
-//! where both sides are in the script, or are arguments of the script, which has those of `set -- A B` or none. Loops are written out; their
-//! lists are in the script, so the number of commands is known before any is read.
+//! where both sides are in the script, or are arguments of the script, which has those of `set -- A B` or none. Loops are
+//! written out; their lists are in the script, so the number of commands is known before any is read.
 //!
 //! [`parser`] makes parts of the commands, and [`runner`] executes them.
 

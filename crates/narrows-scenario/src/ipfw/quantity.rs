@@ -49,6 +49,8 @@ fn whole(
 
 /// `X[K|M|G][bit/s|Byte/s]`; 0 is unlimited.
 pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
+    const BITS: [&str; 11] =
+        ["bit/s", "Bit/s", "bits/s", "Bits/s", "bit", "bits", "Bit", "Bits", "b/s", "bps", "b"];
     const EXPECTED: &str = "a rate such as 3Mbit/s, 640Kbit/s or 100KByte/s; 0 is unlimited";
     if word.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Err(word
@@ -64,10 +66,11 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     };
     // In ipfw, an upper-case B means bytes, unless it starts `Bit`.
     let bytes = match rest {
-        "" | "bit/s" | "Bit/s" | "bits/s" | "Bits/s" | "bit" | "bits" | "Bit" | "Bits" | "b/s" | "bps"
-        | "b" => 1,
+        _ if rest.is_empty() || BITS.contains(&rest) => 1,
         "B" | "B/s" | "Bps" | "Byte/s" | "Bytes/s" | "Byte" | "Bytes" | "byte/s" | "bytes/s" | "byte"
         | "bytes" => 8,
+        // ipfw reads no more than the prefix.
+        _ if rest.starts_with("bit") || rest.starts_with("Bit") => 1,
         _ => {
             let problem = word.problem(format!("{} is not a unit of a rate", Found(unit)));
             return Err(problem.help(
@@ -92,6 +95,7 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
         (0, _) => Some("no limit, as in ipfw".into()),
         (_, "" | "K" | "k" | "M" | "m" | "G" | "g") => Some(format!("{value} a second")),
         _ if bytes == 8 => Some(format!("bytes: {value} a second")),
+        _ if !BITS.contains(&rest) => Some(format!("{value} a second: ipfw reads no more of the unit")),
         _ => None,
     };
     Ok(Read { value, taken_as })
@@ -199,6 +203,11 @@ pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
         };
     }
     let (scale, rest) = binary(unit).unwrap_or((1, unit));
+    if scale > 1 << 10 && rest.starts_with("bit") {
+        let slots = bound(word.part(&word.text[..word.text.len() - unit.len()]))?;
+        let taken_as = Some(format!("{}: ipfw reads only the number, which is one of slots", slots.value));
+        return Ok(Read { taken_as, ..slots });
+    }
     // Of what begins with K, ipfw reads no more.
     if !(is_bytes(rest) || scale == 1 << 10 || rest.is_empty() && scale > 1) {
         return Err(word.problem(format!("{} is not a unit of a queue", Found(unit))).help(EXPECTED));

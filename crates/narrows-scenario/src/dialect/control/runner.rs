@@ -211,7 +211,8 @@ impl<'p> Runner<'_, 'p> {
         ends || first.starts_with(['$', '('])
             || first.contains('=')
             || OTHERS.contains(&first)
-            || text.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'')).any(is_tc)
+            // A module of the kernel may have the name of a program.
+            || !first.starts_with("kld") && text.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'')).any(is_tc)
     }
 
     fn wrong(&mut self, problem: Problem) -> Next {
