@@ -164,13 +164,23 @@ impl Script {
                 true => ("pipe", "pipes"),
                 false => ("pipe or translator", "pipes and translators"),
             };
+            let mut others: Vec<&str> = named.all.iter().map(|(other, ..)| other.as_str()).collect();
+            others.retain(|other| other != name && !known.iter().any(|known| fits(other, known)));
+            others.sort_unstable();
+            others.dedup();
             let problem = Problem::new(format!(
                 "no packet can reach a {what}: there is no interface {}, and all rules of {all} name one",
                 Found(name)
             ))
             .at(span)
             .help(format!("known: {}", one_of(&[&inside[..], &outside[..]].concat())))
-            .help(format!("assign it: --interface {name}=client, {name}=server or {name}=neither"));
+            .help(match &others[..] {
+                [] => format!("assign it: --interface {name}=client, {name}=server or {name}=neither"),
+                others => format!(
+                    "assign it: --interface {name}=client, {name}=server or {name}=neither; and each of the others in the same way: {}",
+                    one_of(others)
+                ),
+            });
             return Err(ScenarioError::new(file, text, vec![problem]));
         }
         script.check_later(text, file)?;
