@@ -56,7 +56,7 @@ fn rules(flags: &args::LinkFlags) -> Result<Option<(Script, String)>, Failure> {
         for (line, remark) in
             script.lines.iter().flat_map(|line| line.remarks.iter().map(move |one| (line, one)))
         {
-            if remark.contains("interface") {
+            if ["interface", "not configured"].iter().any(|word| remark.contains(word)) {
                 say(format!("narrows: {}:{}: {remark}", path.display(), line.number));
             }
         }

@@ -44,8 +44,8 @@ mod words;
 mod written;
 
 pub use address::Context;
-pub(crate) use command::read_all;
 pub use command::{Command, Listing, Rules, Times, setting_lines};
+pub(crate) use command::{disabled, read_all};
 pub use config::{Config, Object};
 pub(crate) use config::{gilbert_elliott, of_type};
 pub use flows::TableKey;

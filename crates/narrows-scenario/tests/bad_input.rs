@@ -26,7 +26,7 @@ error: unknown key `dealy`
   | ^^^^^ in `links.access`
   |
   = help: did you mean `delay`?
-  = help: allowed: `between`, `preset`, `shared`, `medium`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `loss`, `queue`, `scheduler`, `overhead`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `profile`, `burst`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `ingress`, `policer`, `rules`, `tables`, `nats`, `pipes`, `queues`, `one-pass`, `interface` or `disabled-sets`
+  = help: allowed: `between`, `preset`, `shared`, `medium`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `loss`, `queue`, `scheduler`, `overhead`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `profile`, `burst`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `ingress`, `policer`, `rules`, `tables`, `nats`, `pipes`, `queues`, `one-pass`, `allow-missing`, `interface` or `disabled-sets`
 "#,
     );
 }

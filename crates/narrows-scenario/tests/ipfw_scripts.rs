@@ -405,11 +405,127 @@ fn scripts_of_a_shell_are_executed() {
         "echo \"$(date): it\n  add 5 allow in\" >log\nexec 2>&1\npipe 1 config bw 1Mbit/s\nadd pipe 1 dst-port 80\n  in\nsh_rule='add deny'\n\
          ipfw $sh_rule ip from any to any ||\n  echo no",
         "true && { pipe 1 config; }\nfor p in 80; do ipfw add pipe 1 dst-port $p in; done\nadd deny ip from any to any\necho a && exit\nadd 9 deny in",
-        "kldstat -q -m dummynet || { kenv a=1; kldload dummynet; }\nrem it's for Windows\npipe 1 config\nadd pipe 1 dst-port 80 in # it's\n\
+        "kldstat -q -m dummynet || { kenv a=1; kldload ipfw; }\nrem it's for Windows\npipe 1 config\nadd pipe 1 dst-port 80 in # it's\n\
          add deny ip from any to any",
     ] {
         assert_eq!(rules(text), listed, "{text}");
     }
+}
+
+/// What ipfw accepts and drops the packets of.
+#[test]
+fn rules_of_pipes_that_are_not_configured() {
+    let text = "pipe 1 config bw 1Mbit/s\nadd pipe 1 ip from any to any 80\nadd pipe 3 ip from any to any out\nadd queue 9 in\nadd pipe 3 in";
+    let toml = toml(text);
+    assert!(toml.contains("200 pipe 3 ip from any to any out"), "{toml}");
+    let said: Vec<usize> = script(text)
+        .lines
+        .iter()
+        .filter(|line| {
+            line.remarks.iter().any(|remark| {
+                remark.contains("is not configured: packets that reach it are dropped, as in ipfw")
+            })
+        })
+        .map(|line| line.number)
+        .collect();
+    assert_eq!(said, [3, 4, 5]);
+    assert!(!remarks(text).contains("NO PIPE AT ALL"), "{}", remarks(text));
+    // None is left at the end.
+    let none = "pipe 1 config\nadd pipe 1 out\nadd pipe 2 in\ndelete 200\npipe 1 delete";
+    assert!(remarks(none).contains("NO PIPE AT ALL IS CONFIGURED"), "{}", remarks(none));
+    assert!(!remarks(none).contains("pipe 2 is not configured"), "{}", remarks(none));
+    // A scheduler is no pipe.
+    let alone = error("pipe 1 config\nadd pipe 2 in\nsched 2 config type rr");
+    assert!(
+        alone.contains("script:2:10") && alone.contains("of which only the scheduler is configured"),
+        "{alone}"
+    );
+    // One that comes later.
+    let later = "pipe 1 config\nadd pipe 1 out\nadd pipe 2 in\nsleep 3\npipe 2 config delay 5ms";
+    assert!(
+        remarks(later).contains("pipe 2 is not configured at the start: until it is"),
+        "{}",
+        remarks(later)
+    );
+    at_the_end(later);
+    // A scenario says that it means it.
+    let written = script(text).to_toml("net", ["client", "server"]);
+    let scenario = Scenario::parse(&written, "net.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert!(scenario.to_toml().contains("allow-missing = true"), "{}", scenario.to_toml());
+    assert!(
+        scenario
+            .explain()
+            .to_string()
+            .contains("rule 200 leads to a pipe, queue or translator that does not exist")
+    );
+    let strict = Scenario::parse(&written.replace("allow-missing = true\n", ""), "net.toml")
+        .expect_err("it is strict");
+    assert!(strict.to_string().contains("rule 200 leads to pipe 3, which does not exist"), "{strict}");
+    let refused = Scenario::parse(&written.replace("allow-missing = true", "allow-missing = 3"), "net.toml");
+    assert!(refused.expect_err("it is no boolean").to_string().contains("expected `true` or `false`"));
+}
+
+/// What ipfw or a host passes over is none of the script's end.
+#[test]
+fn commands_that_do_nothing_in_ipfw_either() {
+    let pipe = "pipe 1 config\nadd pipe 1 in\n";
+    for (line, said) in [
+        (
+            "sysctl net.link.ether.bridge_ipfw=1",
+            "`net.link.ether.bridge_ipfw` is no setting that narrows knows",
+        ),
+        ("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?"),
+        ("sysctl net.inet.ip.dumynet", "did you mean"),
+        ("sysctl -w net.inet.ip.dummynet.delay_cdf_p1=10", "it has no effect here"),
+        ("sysctl nett.inet.tcp.tso=0", "`nett.inet.tcp.tso` is no setting"),
+        ("ipfw del pipe 2", "ipfw itself deletes nothing from `pipe` on"),
+        ("delete 7 all", "deletes nothing from `all` on"),
+    ] {
+        let found = remarks(&format!("{pipe}{line}"));
+        assert!(found.contains(said), "{line}\n{found}");
+        assert_eq!(rules(&format!("{pipe}{line}")), ["100 pipe 1 ip from any to any in"], "{line}");
+    }
+    assert!(rules(&format!("{pipe}delete 100 all")).is_empty());
+    assert!(error("delete").contains("the number of a rule is missing"));
+    // The number of a queue is one of slots, whatever follows, and of a rate ipfw reads the prefix.
+    let queue = "pipe 1 config bw 15Mbitbits/s queue 15Mbit/s\nadd pipe 1 in";
+    assert!(toml(queue).contains("rate = \"15mbit\"\nqueue = \"15 packets\""), "{}", toml(queue));
+    assert!(remarks(queue).contains("ipfw reads no more of the unit"), "{}", remarks(queue));
+}
+
+/// While a script configures rules, the firewall may be disabled.
+#[test]
+fn a_firewall_that_is_enabled_again() {
+    let text = "ipfw disable firewall\npipe 1 config\nadd pipe 1 in\n";
+    for end in [
+        "ipfw enable firewall",
+        "sysctl net.inet.ip.fw.enable=1",
+        "sysctl net.inet.ip.fw.enable=0; ipfw enable firewall",
+    ] {
+        assert_eq!(rules(&format!("{text}{end}")), ["100 pipe 1 ip from any to any in"], "{end}");
+    }
+    for (end, column) in [
+        ("", "1:14"),
+        ("sleep 1\nenable firewall", "1:14"),
+        ("enable firewall\nsleep 1\ndisable firewall", "6:9"),
+        ("enable firewall\nsysctl net.inet.ip.fw.enable=0", "5:8"),
+    ] {
+        let found = error(&format!("{text}{end}"));
+        assert!(found.contains("`disable firewall` exists in ipfw but not in narrows"), "{found}");
+        assert!(found.contains(&format!("script:{column}\n")), "{end}\n{found}");
+    }
+}
+
+/// The error names all interfaces that have to be assigned.
+#[test]
+fn several_unknown_interfaces() {
+    let text = "pipe 1 config\nadd pipe 1 in via em0\nadd pipe 1 recv em1 xmit em0";
+    let found = error(text);
+    assert!(
+        found.contains("--interface em0=client")
+            && found.contains("each of the others in the same way: `em1`"),
+        "{found}"
+    );
 }
 
 #[test]

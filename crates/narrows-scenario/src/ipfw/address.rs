@@ -33,6 +33,9 @@ pub struct Context<'a> {
     pub flow_tables: &'a [(String, FlowFields)],
     /// There is no router at either end of the link.
     pub no_router: bool,
+    /// The command is one of a script: what it names without effect in ipfw has none here either, with a remark. A command
+    /// for a run is then an error, as it does nothing that was meant.
+    pub is_script: bool,
 }
 
 impl Default for Context<'_> {
@@ -49,6 +52,7 @@ impl Default for Context<'_> {
             interface_tables: &[],
             flow_tables: &[],
             no_router: false,
+            is_script: false,
         }
     }
 }

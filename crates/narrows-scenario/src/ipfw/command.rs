@@ -2,6 +2,7 @@
 
 mod settings;
 
+pub(crate) use settings::disabled;
 pub use settings::setting_lines;
 use settings::{switch, sysctl};
 
@@ -61,6 +62,8 @@ pub enum Command {
     /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet that leaves a pipe or a translator is
     /// accepted, or continues at the next rule.
     OnePass(bool),
+    /// `enable firewall`, `disable firewall`, or the sysctl: whether packets meet the rules.
+    Firewall(bool),
     /// `sysctl NAME`: prints the settings with this name, or below it.
     Settings(Vec<&'static str>),
     /// `sleep`: what follows happens later.
@@ -220,7 +223,7 @@ pub(super) fn read(
             return rule::read(words, line.comment.as_deref(), context, remarks).map(Command::Add);
         }
         "flush" if program.is_some_and(|program| program.text.ends_with("dnctl")) => Command::FlushObjects,
-        "sysctl" => sysctl(&mut words, remarks)?,
+        "sysctl" => sysctl(&mut words, context.is_script, remarks)?,
         sleep::SLEEP => Command::Sleep(sleep::time(words.expect("a time in seconds")?.into())?),
         "table" => Command::Table(table::read(&mut words, context, remarks)?),
         // As in ipfw, where this is `flush`.
@@ -230,8 +233,8 @@ pub(super) fn read(
             Command::Flush(None)
         }
         "nat" => Command::Nat(nat::read(&mut words, context, remarks)?),
-        "enable" => switch(&mut words, true, remarks)?,
-        "disable" => switch(&mut words, false, remarks)?,
+        "enable" => switch(&mut words, true, context.is_script, remarks)?,
+        "disable" => switch(&mut words, false, context.is_script, remarks)?,
         "pipe" | "link" => object(Object::Pipe, &mut words, remarks)?,
         "queue" | "flowset" => object(Object::Queue, &mut words, remarks)?,
         "sched" => object(Object::Scheduler, &mut words, remarks)?,
@@ -251,10 +254,33 @@ pub(super) fn read(
                 None => Command::Sets(sets::read(&mut words)?),
             }
         }
-        _ => about_rules(verb, &mut words, None, flags)?,
+        _ => {
+            if context.is_script
+                && full(verb, &["delete"]) == "delete"
+                && let Some(count) = read_by_delete(&words)
+            {
+                let (read, others) = words.rest().split_at(count);
+                remarks.push(format!(
+                    "ipfw itself deletes nothing from {} on, which is no number of a rule; a pipe is deleted as in: pipe 1 delete",
+                    Found(&others[0].text)
+                ));
+                if read.is_empty() {
+                    return Ok(Command::Nothing);
+                }
+                words = Words::new(read);
+            }
+            about_rules(verb, &mut words, None, flags)?
+        }
     };
     words.end()?;
     Ok(command)
+}
+
+/// The number of those words of `delete` that ipfw reads, if others follow: it says nothing about the first that is no number
+/// of a rule, and stops there.
+fn read_by_delete(words: &Words<'_>) -> Option<usize> {
+    let is_number = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+    words.rest().iter().position(|word| !is_number(word)).filter(|_| !words.next_is(&["set"]))
 }
 
 fn flags(words: &mut Words<'_>) -> Result<Flags, Problem> {

@@ -98,7 +98,8 @@ impl Script {
     /// The greatest weight of WF2Q+, the scheduler of a pipe without another (dn_sched_wf2q.c).
     pub(crate) const MOST_WEIGHT: u32 = 100;
 
-    /// Parses and executes a script, and checks that everything exists that its rules and queues name.
+    /// Parses and executes a script, and checks that everything exists that its queues name, and the translators of its
+    /// rules. A rule whose pipe or queue does not exist drops its packets, as in ipfw, with a remark.
     /// `file` is its name in errors.
     ///
     /// # Errors
@@ -112,8 +113,13 @@ impl Script {
         let interface_tables = interfaces::tables(commands.iter().flatten());
         let states = only_name_of_states(&commands).or(context.states);
         let flow_tables = flows::tables(commands.iter().flatten());
-        let context =
-            Context { states, interface_tables: &interface_tables, flow_tables: &flow_tables, ..*context };
+        let context = Context {
+            states,
+            interface_tables: &interface_tables,
+            flow_tables: &flow_tables,
+            is_script: true,
+            ..*context
+        };
         // Of several, the first counts, as it does where entries are read.
         for (name, fields) in &flow_tables {
             script.flow_tables.entry(name.clone()).or_insert(*fields);
@@ -134,8 +140,12 @@ impl Script {
             problems.catch(read.map_err(|problem| source::of_line(problem, line)));
         }
         script.put_in_order();
+        if let Some(place) = &places.disabled {
+            problems.extend(vec![command::disabled().at(place)]);
+        }
         if problems.is_empty() {
             problems.extend(script.missing(&places));
+            script.tell_of_missing_objects(&places);
             script.tell_of_unused_schedulers(&places);
             script.bound_queues(&places);
         }
@@ -152,6 +162,13 @@ impl Script {
         let mut remarks = Vec::new();
         let command = command::read(line, context, &mut remarks)?;
         places.note(line, &command, self.lines.len());
+        match (&command, &places.disabled) {
+            (Command::Firewall(on), _) => {
+                places.disabled = line.words.last().filter(|_| !on).map(|word| word.span.clone());
+            }
+            (Command::Sleep(_), Some(place)) => return Err(command::disabled().at(place)),
+            _ => {}
+        }
         let command =
             self.apply_noting(command, Some(line), &mut remarks).map_err(|problem| problem.at(&line.span))?;
         let written = text.get(whole(text, &line.span)).unwrap_or_default();
@@ -226,7 +243,7 @@ impl Script {
                 remarks.push("a script prints nothing".into());
             }
             Command::Sleep(time) => self.sleep(*time, remarks),
-            Command::Nothing => {}
+            Command::Firewall(_) | Command::Nothing => {}
         }
         Ok(command)
     }
@@ -436,40 +453,58 @@ impl Script {
         }
     }
 
-    /// Problems with rules and queues that name missing objects.
+    /// The pipes and queues that rules lead to and that are not configured at the start: packets of these rules are dropped.
+    pub(super) fn missing_objects(&self) -> BTreeSet<(Object, u32)> {
+        let to = |rule: &Rule| match rule.action {
+            Action::Pipe(Argument::Number(number)) => Some((Object::Pipe, number)),
+            Action::Queue(Argument::Number(number)) => Some((Object::Queue, number)),
+            _ => None,
+        };
+        self.rules.iter().filter_map(to).filter(|to| !self.objects.contains_key(to)).collect()
+    }
+
+    /// Adds a remark to each line with a rule whose pipe or queue is not configured: ipfw drops its packets.
+    fn tell_of_missing_objects(&mut self, places: &Places) {
+        for (object, number) in self.missing_objects() {
+            let word = object.word();
+            let mut remark = match self.later.configures(object, number) {
+                true => format!(
+                    "{word} {number} is not configured at the start: until it is, packets that reach it are dropped, as in ipfw"
+                ),
+                false => format!(
+                    "{word} {number} is not configured: packets that reach it are dropped, as in ipfw"
+                ),
+            };
+            if self.objects.is_empty() {
+                remark += "; NO PIPE AT ALL IS CONFIGURED HERE";
+            }
+            for named in places.leading.get(&(object, number)).into_iter().flatten() {
+                self.lines.get_mut(named.line).into_iter().for_each(|line| line.remarks.push(remark.clone()));
+            }
+        }
+    }
+
+    /// Problems with rules of missing translators, and with queues and schedulers.
     fn missing(&self, places: &Places) -> Vec<Problem> {
         let mut problems = Vec::new();
+        // In ipfw, a scheduler alone passes no packets of a pipe; in a scenario it is one.
+        let missing = self.missing_objects().into_iter();
+        for to in missing.filter(|(object, number)| *object == Object::Pipe && self.has_link(*number)) {
+            let number = to.1;
+            let title =
+                format!("a rule sends packets to pipe {number}, of which only the scheduler is configured");
+            let problem = Problem::new(title).help(format!("write: pipe {number} config …"));
+            problems.push(match places.leading.get(&to).and_then(|at| at.first()) {
+                Some(named) => problem.at(&named.place),
+                None => problem,
+            });
+        }
         for rule in &self.rules {
-            let (object, number) = match rule.action {
-                Action::Pipe(Argument::Number(number)) => (Object::Pipe, number),
-                Action::Queue(Argument::Number(number)) => (Object::Queue, number),
-                Action::Nat(Argument::Number(number)) if !self.nats.contains_key(&number) => {
-                    problems.push(self.no_translator(rule.number, number, places));
-                    continue;
-                }
-                _ => continue,
-            };
-            if self.objects.contains_key(&(object, number)) {
-                continue;
+            if let Action::Nat(Argument::Number(number)) = rule.action
+                && !self.nats.contains_key(&number)
+            {
+                problems.push(self.no_translator(rule.number, number, places));
             }
-            let word = object.word();
-            let known: Vec<String> = self
-                .objects
-                .keys()
-                .filter(|(known, _)| *known == object)
-                .map(|(_, known)| known.to_string())
-                .collect();
-            let known = if known.is_empty() {
-                format!("no {word} is configured")
-            } else {
-                format!("configured: {}", known.join(", "))
-            };
-            let problem = Problem::new(format!(
-                "rule {} sends packets to {word} {number}, which is not configured",
-                rule.number
-            ))
-            .help(format!("{known}; write: {word} {number} config …"));
-            problems.push(places.at(problem, object, number));
         }
         for config in self.objects.values().filter(|config| config.object == Object::Queue) {
             let number = config.number;
@@ -546,11 +581,17 @@ fn only_name_of_states(commands: &[Result<Line, Problem>]) -> Option<&str> {
     names.all(|name| name == first).then_some(first)
 }
 
+/// The position of a line, and the word in it.
+struct NamedAt {
+    line: usize,
+    place: Range<usize>,
+}
+
 /// The places at which objects are named.
 #[derive(Default)]
 struct Places {
-    /// Pipes and queues in the actions of rules.
-    rules: BTreeMap<(Object, u32), Range<usize>>,
+    /// Where rules name a pipe or queue.
+    leading: BTreeMap<(Object, u32), Vec<NamedAt>>,
     /// Translators in the actions of rules.
     nats: BTreeMap<u32, Range<usize>>,
     /// Lines that configure queues.
@@ -561,6 +602,8 @@ struct Places {
     typed: BTreeMap<u32, usize>,
     /// Positions of the last lines that configure queues.
     configured: BTreeMap<u32, usize>,
+    /// The last `disable firewall` that no `enable firewall` follows.
+    disabled: Option<Range<usize>>,
 }
 
 impl Places {
@@ -588,10 +631,10 @@ impl Places {
                     Action::Queue(Argument::Number(number)) => (Object::Queue, number),
                     _ => return,
                 };
-                let at = line.words.iter().position(|word| word.text == object.word());
-                let word = at.and_then(|at| line.words.get(at + 1));
+                let word = line.words.iter().position(|word| word.text == object.word());
+                let word = word.and_then(|at| line.words.get(at + 1));
                 let place = word.map_or(line.span.clone(), |word| word.span.clone());
-                self.rules.entry((object, number)).or_insert(place);
+                self.leading.entry((object, number)).or_default().push(NamedAt { line: at, place });
             }
             Command::Configure(config) if config.object == Object::Queue => {
                 let at = line
@@ -610,13 +653,6 @@ impl Places {
                 self.schedulers.insert(config.number, place);
             }
             _ => {}
-        }
-    }
-
-    fn at(&self, problem: Problem, object: Object, number: u32) -> Problem {
-        match self.rules.get(&(object, number)) {
-            Some(place) => problem.at(place),
-            None => problem,
         }
     }
 

@@ -34,6 +34,9 @@ impl Script {
         if !self.one_pass {
             file += "one-pass = false\n";
         }
+        if !self.missing_objects().is_empty() {
+            file += "allow-missing = true\n";
+        }
         if self.disabled_sets != 0 {
             let sets: Vec<String> =
                 (0..32).filter(|set| self.disabled_sets >> set & 1 == 1).map(|set| set.to_string()).collect();

@@ -55,6 +55,8 @@ pub(super) fn command(command: &Command) -> String {
             "A packet that leaves a pipe or a translator continues at the rule after the one that sent it there."
                 .into()
         }
+        Command::Firewall(true) => "Packets meet the rules.".into(),
+        Command::Firewall(false) => "Packets pass without the rules.".into(),
         Command::Settings(names) => format!(
             "Prints {}.",
             list(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>(), "and")

@@ -24,7 +24,7 @@ use narrows_core::{Change, RulesChange};
 use super::RulesLink;
 use super::build::RulesSite;
 use crate::engine_change::EngineChange;
-use crate::ipfw::Command;
+use crate::ipfw::{self, Command};
 use crate::problem::Problem;
 use crate::value::Surroundings;
 
@@ -139,12 +139,14 @@ impl<'a> Batch<'a> {
                 }
                 Ok(())
             }
+            Command::Firewall(false) => Err(ipfw::disabled()),
             Command::Sleep(_) => Err(Problem::new("`sleep` among commands for a run")
                 .help("all commands of a file take effect at once: use one file for each step")),
             Command::ResetLog(_)
             | Command::List(_)
             | Command::ListObjects(..)
             | Command::Settings(_)
+            | Command::Firewall(true)
             | Command::Nothing => Ok(()),
         }
     }

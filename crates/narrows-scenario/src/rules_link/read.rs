@@ -242,13 +242,14 @@ impl Reader<'_> {
         self.problems.extend(problems);
         read.sort_by_key(|(rule, _)| rule.number);
         (self.link.rules, self.places) = read.into_iter().unzip();
-        self.check_rules();
+        let allows = self.keep(table.optional("allow-missing", Node::boolean));
+        self.check_rules(allows.flatten() == Some(true));
     }
 
-    /// Checks that rules lead to existing objects.
-    fn check_rules(&mut self) {
+    /// Checks that rules lead to existing objects, unless missing ones are allowed.
+    fn check_rules(&mut self, allows_missing: bool) {
         let mut problems = Vec::new();
-        for (rule, place) in self.link.rules.iter().zip(&self.places) {
+        for (rule, place) in self.link.rules.iter().zip(&self.places).filter(|_| !allows_missing) {
             let problem = self.link.leads_nowhere(rule);
             problems.extend(problem.map(|problem| problem.at(place).inside("rules")));
         }

@@ -95,6 +95,16 @@ impl Keyed for RulesLink {
         })
         .default("none"),
         row!("one-pass", one_pass, Boolean, "Whether a packet is accepted when it leaves a pipe or a translator. Otherwise it continues at the next rule."),
+        Row::apart(
+            "allow-missing",
+            &Boolean,
+            "Accept rules that lead to pipes, queues or translators that do not exist, and drop their packets until these do, as ipfw does. Otherwise such a rule is an error.",
+            |link: &Self| {
+                let leads_nowhere = link.rules.iter().any(|rule| link.leads_nowhere(rule).is_some());
+                leads_nowhere.then_some(Value::Boolean(true))
+            },
+        )
+        .default("`false`"),
         row!("interface", interface, Given(INTERFACE), "Name of the interface in the rules (`via`, `recv`, `xmit`).")
             .default("the name of the link"),
         row!("disabled-sets", disabled_sets, SETS, "Rule sets that are disabled.").default("none"),

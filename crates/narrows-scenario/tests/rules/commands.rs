@@ -227,6 +227,15 @@ fn schedulers() {
 fn what_cannot_be() {
     let mut run = Run::new("rules = [\"100 pipe 1 out\"]\npipes.1.delay = \"1ms\"");
     run.fails("delete 200", "there is no rule 200");
+    // What has no effect in a script is an error where a person writes it.
+    run.fails("sysctl net.inet.ip.dumynet", "did you mean");
+    run.fails("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?");
+    run.fails("sysctl net.inet.ipfw.one_pass=0", "unknown setting `net.inet.ipfw.one_pass`");
+    run.fails("sysctl net.link.ether.ipfw=1", "unknown setting `net.link.ether.ipfw`");
+    run.fails("sysctl nett.inet.tcp.tso=0", "unknown setting `nett.inet.tcp.tso`");
+    run.fails("sysctl net.inet.ip.fw.enable=0", "`disable firewall` exists in ipfw but not in narrows");
+    run.fails("disable firewall", "`disable firewall` exists in ipfw but not in narrows");
+    run.fails("delete pipe 1", "found `pipe`, expected the number of a rule");
     run.fails("delete 65535", "rule 65535 is the default rule");
     run.fails("zero 7", "there is no rule 7");
     run.fails("pipe delete 7", "there is no pipe 7");

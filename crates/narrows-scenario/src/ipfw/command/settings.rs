@@ -1,20 +1,24 @@
 //! `enable`, `disable` and `sysctl`: settings of the whole firewall.
 
 use super::Command;
-use crate::ipfw::lexer::Words;
+use crate::ipfw::lexer::{Word, Words};
 use crate::ipfw::numbers;
 use crate::ipfw::reader::unknown;
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, nearest};
 
 /// `enable` and `disable`.
-pub(super) fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+pub(super) fn switch(
+    words: &mut Words<'_>,
+    on: bool,
+    is_script: bool,
+    remarks: &mut Vec<String>,
+) -> Result<Command, Problem> {
     let word = words.expect("what to switch")?;
     match word.text.as_str() {
         "one_pass" => Ok(Command::OnePass(on)),
-        "firewall" if !on => Err(word
-            .problem("`disable firewall` exists in ipfw but not in narrows")
-            .help("`set disable 0` takes the rules of set 0 out of use")),
-        "firewall" | "debug" | "verbose" | "dyn_keepalive" | "skipto_cache" => {
+        "firewall" if on || is_script => Ok(Command::Firewall(on)),
+        "firewall" => Err(disabled().at(&word.span)),
+        "debug" | "verbose" | "dyn_keepalive" | "skipto_cache" => {
             remarks.push(format!("`{}` changes nothing here", word.text));
             Ok(Command::Nothing)
         }
@@ -24,9 +28,16 @@ pub(super) fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>)
     }
 }
 
+/// The problem with a firewall that stays disabled.
+pub(crate) fn disabled() -> Problem {
+    Problem::new("`disable firewall` exists in ipfw but not in narrows, but for the time in which a script configures rules").help(
+        "`enable firewall` ends it, before the end of the script and before `sleep`; `set disable 0` takes the rules of set 0 out of use",
+    )
+}
+
 /// FreeBSD settings that are accepted without effect, each with the reason.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("net.inet.ip.fw.enable", "rules are always active: `flush` removes them"),
+    (ENABLE, "rules are always active: `flush` removes them"),
     ("net.inet.ip.forwarding", "hosts and routers of a scenario pass packets on as its links say"),
     ("net.inet6.ip6.forwarding", "hosts and routers of a scenario pass packets on as its links say"),
     ("net.inet.ip.fw.tables_max", "any number of tables exists"),
@@ -52,6 +63,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
 ];
 
 const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
+const ENABLE: &str = "net.inet.ip.fw.enable";
 
 /// Whether a name is that of a setting of a host that has nothing to do with rules and pipes. Below `net.inet.ip`, where
 /// theirs are, only known ones are: others may be misspelt.
@@ -101,8 +113,26 @@ pub fn setting_lines(names: &[&str], one_pass: bool) -> String {
 }
 
 /// `sysctl [-w] name=value`, or `sysctl name`
-pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+pub(super) fn sysctl(
+    words: &mut Words<'_>,
+    is_script: bool,
+    remarks: &mut Vec<String>,
+) -> Result<Command, Problem> {
     while words.take_if(&["-w", "-q"]).is_some() {}
+    // A host that does not know a setting refuses the command, and the script goes on.
+    let unknown = |name: &Word, remarks: &mut Vec<String>| {
+        if !is_script {
+            return Err(name
+                .problem(format!("unknown setting {}", Found(&name.text)))
+                .did_you_mean(&name.text, settings())
+                .help(format!("understood: {ONE_PASS}")));
+        }
+        let near =
+            nearest(&name.text, settings()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        remarks
+            .push(format!("`{}` is no setting that narrows knows: it has no effect here{near}", name.text));
+        Ok(Command::Nothing)
+    };
     let word = words.expect("a setting, as in net.inet.ip.fw.one_pass=0")?;
     let (name, value) = match word.text.split_once('=') {
         Some((name, "")) => (name, words.expect("the value of the setting")?.clone()),
@@ -119,10 +149,7 @@ pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result
                 return Ok(Command::Nothing);
             }
             if names.is_empty() {
-                return Err(word
-                    .problem(format!("unknown setting {}", Found(&word.text)))
-                    .did_you_mean(&word.text, settings())
-                    .help(format!("set one as in {ONE_PASS}=0, or print one as in {ONE_PASS}")));
+                return unknown(word, remarks);
             }
             return Ok(Command::Settings(names));
         }
@@ -132,6 +159,10 @@ pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result
             "0" => Ok(Command::OnePass(false)),
             "1" => Ok(Command::OnePass(true)),
             _ => Err(value.expected("0 or 1")),
+        },
+        ENABLE => match numbers::decimal(&value, "the value of a setting", 0..=u32::MAX)? {
+            0 if !is_script => Err(disabled().at(&value.span)),
+            value => Ok(Command::Firewall(value != 0)),
         },
         _ => {
             if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
@@ -145,11 +176,7 @@ pub(super) fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result
                 ));
                 return Ok(Command::Nothing);
             }
-            Err(word
-                .part(name)
-                .problem(format!("unknown setting {}", Found(name)))
-                .did_you_mean(name, settings())
-                .help(format!("understood: {ONE_PASS}")))
+            unknown(&word.part(name), remarks)
         }
     }
 }

@@ -49,6 +49,11 @@ impl Later {
     pub(super) fn has_begun(&self) -> bool {
         self.now > Duration::ZERO
     }
+
+    /// Whether a pipe, queue or scheduler exists at the end.
+    pub(super) fn configures(&self, object: Object, number: u32) -> bool {
+        self.latest.as_ref().is_some_and(|latest| latest.objects.contains_key(&(object, number)))
+    }
 }
 
 impl Script {
@@ -73,7 +78,7 @@ impl Script {
                 self.sleep(time, remarks);
                 return Ok(command);
             }
-            Command::Nothing | Command::ResetLog(_) => return Ok(command),
+            Command::Nothing | Command::ResetLog(_) | Command::Firewall(true) => return Ok(command),
             _ => {}
         }
         let mut latest = self.later.latest.take().unwrap_or_else(|| {
