@@ -220,7 +220,7 @@ pub(crate) fn is_batch(command: &str) -> bool {
     let mut words = command.split_whitespace().skip_while(|word| raises_rights(word));
     match words.next().and_then(|word| word.rsplit('/').next()) {
         Some("tc") => words.take_while(|word| word.starts_with('-')).any(is_batch_flag),
-        Some("ipfw" | "dnctl") => words.any(|word| word == "/dev/stdin"),
+        Some("ipfw" | "dnctl") => words.find(|word| !word.starts_with('-')) == Some("/dev/stdin"),
         _ => false,
     }
 }

@@ -182,9 +182,18 @@ fn continued(text: &str, start: usize, line_end: usize) -> bool {
     is_ipfw && continues(text, start, line_end + 1, 1)
 }
 
+/// A command that starts further from its line's start is not continued by indentation: for each line that might do so, the
+/// start is looked for.
+const FURTHEST_IN: usize = 1 << 12;
+
 /// Whether a line with white space before it is not a command by itself, and stands in by so much more than the line at `start`.
 fn continues(text: &str, start: usize, line: usize, further: usize) -> bool {
-    let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
+    let near = start.saturating_sub(FURTHEST_IN)..start;
+    let line_start = match text.as_bytes()[near.clone()].iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => near.start + end + 1,
+        None if near.start == 0 => 0,
+        None => return false,
+    };
     let indentation = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
     let (raw, next) = line_at(text, line);
     let indented = indentation(raw);
