@@ -18,10 +18,11 @@ use crate::outputs;
 #[command(after_help = "\
 Examples:
   narrows tc check shape.sh
+  narrows tc check shape.sh eth0 10mbit
   narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
   narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%' --json")]
 pub(crate) struct Check {
-    /// tc script file, NetEm options, or a command, as one word or several
+    /// tc script file with its arguments, NetEm options, or a command, as one word or several
     #[arg(required = true, value_name = "SCRIPT|WORDS", value_hint = ValueHint::FilePath)]
     words: Vec<String>,
     /// Use the kernel's single queue instead of two queues
@@ -48,7 +49,9 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
     args.json.probe()?;
     let exact = args.exact_netem;
     let (explanation, between, scenario) = match &args.words[..] {
-        [path] if Path::new(path).is_file() => script(&Script::load(path)?, exact)?,
+        [path, arguments @ ..] if Path::new(path).is_file() => {
+            script(&Script::load_with(path, arguments)?, exact)?
+        }
         words => {
             let text = words.join(" ");
             // A single NetEm command is explained option by option.

@@ -33,6 +33,11 @@ enum Part {
         list: Range<usize>,
         body: Vec<Part>,
     },
+    /// `for ((FIRST; WHILE; STEP))`
+    Count {
+        calculations: [Range<usize>; 3],
+        body: Vec<Part>,
+    },
     Function {
         name: String,
         body: Vec<Part>,

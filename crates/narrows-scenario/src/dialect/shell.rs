@@ -87,6 +87,7 @@ fn divided(text: &str, prompts: bool, lines: Lines<'_>) -> Result<Vec<Piece>, Pr
                 None => (1 + char_at(text, index + 1), Part::Word),
             },
             b'$' if at(index + 1) == b'(' => (parenthesis(text, index + 1) - index, Part::Word),
+            b'(' if at(index + 1) == b'(' && !in_word => (parenthesis(text, index) - index, Part::Word),
             b'`' => {
                 let close = text[index + 1..].find('`');
                 (close.map_or(1, |close| close + 2), Part::Word)
@@ -352,6 +353,10 @@ mod tests {
         );
         assert_eq!(commands("a 2>&1 >/dev/null\nb &>x"), [("a 2>&1 >/dev/null", After), ("b &>x", After)]);
         assert_eq!(commands(" \n;;\n"), []);
+        assert_eq!(
+            commands("for ((i=0; i<3; i++)); do a; done"),
+            [("for ((i=0; i<3; i++))", After), ("do a", After), ("done", After)]
+        );
         assert!(pieces("a 'b\nc").is_err());
     }
 

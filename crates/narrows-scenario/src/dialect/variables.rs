@@ -133,6 +133,14 @@ impl Variables {
         }
     }
 
+    /// Those of a script with these arguments.
+    pub(crate) fn with_arguments(arguments: &[String]) -> Self {
+        let mut variables = Self::default();
+        let word = |text: &String| Expanded { text: text.clone(), span: 0..0 };
+        variables.put_arguments(&arguments.iter().map(word).collect::<Vec<_>>());
+        variables
+    }
+
     /// A function begins with these arguments.
     pub(crate) fn begin_function(&mut self, arguments: &[Expanded]) -> Frame {
         let outer = self.arguments;
@@ -148,8 +156,8 @@ impl Variables {
         (0..most).map(|at| self.put(&(at + 1).to_string(), value(at))).collect()
     }
 
-    /// Executes `set -- A B`, and `shift`: from now on, these are the arguments.
-    pub(crate) fn take_arguments(&mut self, text: &str, command: &Range<usize>) {
+    /// Executes `set -- A B` and `shift`: from now on, these are the arguments. Returns whether it is such a command.
+    pub(crate) fn take_arguments(&mut self, text: &str, command: &Range<usize>) -> bool {
         let mut words = text[command.clone()].split_ascii_whitespace();
         let new = match (words.next(), words.next()) {
             (Some("set"), Some("--")) => {
@@ -160,7 +168,7 @@ impl Variables {
                 let of = |at: usize| Expanded { text: self.argument(at).to_owned(), span: command.clone() };
                 by.ok().zip(self.arguments).map(|(by, all)| (by.saturating_add(1)..=all).map(of).collect())
             }
-            _ => return,
+            _ => return false,
         };
         let former: Vec<Former> = match new {
             Some(new) => {
@@ -175,6 +183,7 @@ impl Variables {
             }
         };
         self.local.iter_mut().for_each(|local| local.extend(former.iter().cloned()));
+        true
     }
 
     /// The argument with this number.
@@ -304,18 +313,27 @@ impl Variables {
             Inside::One(calculation) => vec![(calculation.to_owned(), span.clone())],
         };
         for (word, span) in all {
-            let found = word.split_once('=').map(|(name, value)| (name.trim(), value));
-            let Some((name, calculation)) = found.filter(|(name, _)| name.chars().all(is_name)) else {
-                return Err(Problem::new(format!("{} assigns no variable", Found(&word)))
-                    .at(&span)
-                    .help("as in: let RATE=8*100"));
-            };
-            let value = arithmetic::value(calculation, &|name| self.named(name, None, 0));
-            let value = value.map_err(|problem| problem.at(&span))?;
-            let former = self.put(name, Some(Value::Text(value.to_string())));
-            self.assigned.iter_mut().for_each(|assigned| assigned.push(former.clone()));
+            self.calculate_one(&word, &span)?;
         }
         Ok(())
+    }
+
+    /// The same for one calculation: `A = 1 + 2`, `A += 2`, `A++`.
+    pub(crate) fn calculate_one(&mut self, word: &str, span: &Range<usize>) -> Result<(), Problem> {
+        let Some((name, calculation)) = assignment(word.trim()) else {
+            return Err(Problem::new(format!("{} assigns no variable", Found(word)))
+                .at(span)
+                .help("as in: let RATE=8*100"));
+        };
+        let value = self.calculated(&calculation).map_err(|problem| problem.at(span))?;
+        let former = self.put(name, Some(Value::Text(value.to_string())));
+        self.assigned.iter_mut().for_each(|assigned| assigned.push(former.clone()));
+        Ok(())
+    }
+
+    /// The value of a calculation.
+    pub(crate) fn calculated(&self, calculation: &str) -> Result<i64, Problem> {
+        arithmetic::value(calculation, &|name| self.named(name, None, 0))
     }
 
     /// The value that is assigned to a variable.
@@ -380,6 +398,8 @@ impl Variables {
                     *open.get_or_insert_default() += &left[1..1 + close];
                     at += close + 2;
                 }
+                // `$"…"` is translated where there are translations.
+                '$' if left[1..].starts_with('"') => at += 1,
                 '"' => {
                     let close = quote_end(&left[1..]);
                     let inside = self.expand(text, at + 1..at + 1 + close, 0)?;
@@ -557,10 +577,12 @@ impl Variables {
                 self.expand(inside, 0..inside.len(), depth + 1)
             }
             (Some(Value::Other(what, _)), _) => {
-                Err(Problem::new(format!("`${name}` has {what} as its value")).help(NOT_RUN))
+                let problem = Problem::new(format!("`${name}` has {what} as its value"));
+                Err(if *what == ARGUMENT { problem.help(GIVEN) } else { problem }.help(NOT_RUN))
             }
             (None, None) if is_argument => {
                 Err(Problem::new(format!("`${name}` is an argument of the script, which has none"))
+                    .help(GIVEN)
                     .help(NOT_RUN))
             }
             (_, _) => Err(Problem::new(format!("`${name}` is a variable of a shell that is not set"))
@@ -641,6 +663,26 @@ fn calculations(command: &str) -> Option<Inside<'_>> {
     Some(Inside::One(command.trim_end().strip_prefix("((")?.strip_suffix("))")?))
 }
 
+/// The variable that a calculation sets, and the calculation of its value.
+fn assignment(text: &str) -> Option<(&str, String)> {
+    let name = |text: &str| !text.is_empty() && text.chars().all(is_name);
+    for (sign, by) in [("++", "+1"), ("--", "-1")] {
+        let around = text.strip_suffix(sign).or_else(|| text.strip_prefix(sign)).map(str::trim);
+        if let Some(around) = around.filter(|around| name(around)) {
+            return Some((around, format!("{around}{by}")));
+        }
+    }
+    let (left, value) = text.split_once('=')?;
+    let left = left.trim_end();
+    match left.strip_suffix(['+', '-', '*', '/', '%']).map(str::trim_end) {
+        Some(bare) if name(bare) => {
+            let operator = &left[left.len() - 1..];
+            Some((bare, format!("{bare}{operator}({value})")))
+        }
+        _ => name(left).then(|| (left, value.to_owned())),
+    }
+}
+
 fn too_long() -> Problem {
     Problem::new(format!("variables of more than {LONGEST} bytes"))
 }
@@ -659,6 +701,7 @@ fn quote_end(text: &str) -> usize {
     text.find('"').unwrap_or(text.len())
 }
 
+const GIVEN: &str = "give the script's arguments behind its name: narrows tc check SCRIPT ARG…";
 const NOT_RUN: &str = "scripts are read and not run: write the value itself, or use `narrows tc commands` (`narrows ipfw commands`)";
 
 fn not_run(text: &str) -> Problem {
@@ -754,6 +797,7 @@ mod tests {
             ("A='b c'\nx d\"$A\"e 1:\"2\" 'f'g \\$A", &["x", "db ce", "1:2", "fg", "$A"]),
             ("A=1\nA+=2 B+=c\nx $A$B", &["x", "12c"]),
             ("A=6\nlet B=60*$A/100 C=\"A + 1\"\n((D = C * 2))\nx $B $C $D", &["x", "3", "7", "14"]),
+            ("A=1 B=5\n((A++)); ((B -= A * 2))\nlet --A\nx $A $B $\"c $A\"", &["x", "1", "1", "c 1"]),
             ("A=\"b \\\n c\"\nx $A", &["x", "b", "c"]),
             ("x \"${A:=\"b\"}\" \"${A:-}\"c", &["x", "b", "c"]),
             (

@@ -82,12 +82,23 @@ impl Script {
     /// # Errors
     /// The error says which word is invalid, at which line and column, and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
+        Self::parse_by(text, name, Variables::default())
+    }
+
+    /// As [`Script::parse`], for a script that is started with these arguments.
+    ///
+    /// # Errors
+    /// As [`Script::parse`].
+    pub fn parse_with(text: &str, name: &str, arguments: &[String]) -> Result<Self, ScenarioError> {
+        Self::parse_by(text, name, Variables::with_arguments(arguments))
+    }
+
+    fn parse_by(text: &str, name: &str, mut variables: Variables) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
         let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut translated: Option<Range<usize>> = None;
         let mut mtus: BTreeMap<String, u32> = BTreeMap::new();
-        let mut variables = Variables::default();
         let mut shared = Shared::default();
         let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());

@@ -146,8 +146,8 @@ fn what_a_shell_would_run_is_refused_by_name() {
         ("shape() {\n tc qdisc add dev a root fq\n", "a function without `}`", "shape()", "as in"),
         ("again() { again; }\nagain\n", "functions that call one another more than 32 deep", "again;", ""),
         (
-            "for ((i=0; i<3; i++)); do tc qdisc add dev a root fq; done\n",
-            "`for` that is not understood",
+            "for ((i=0; i<3)); do tc qdisc add dev a root fq; done\n",
+            "`for` without a list",
             "for",
             "for i in 1 2 3",
         ),
@@ -436,6 +436,23 @@ fn a_script_that_needs_arguments_says_so() {
     );
     let plain = Script::parse("echo a\n", "x.sh").unwrap_err().to_string();
     assert!(plain.contains("as in: tc qdisc add"), "{plain}");
+    let rate =
+        Script::parse("tc qdisc add dev eth0 root tbf rate $1 burst 5kb latency 1s", "x.sh").unwrap_err();
+    assert!(rate.to_string().contains("narrows tc check SCRIPT ARG"), "{rate}");
+}
+
+#[test]
+fn scripts_have_the_arguments_that_they_are_started_with() {
+    let text = "[ $# -lt 2 ] && { echo usage; exit 1; }\nDEV=$1; shift\n\
+        for limit in \"$@\"; do tc qdisc replace dev $DEV root pfifo limit $limit; done\n\
+        case ${3:-keep} in keep) ;; *) tc qdisc del dev $DEV root;; esac\n";
+    let given = |arguments: &[&str]| {
+        let arguments: Vec<String> = arguments.iter().map(|&word| word.into()).collect();
+        Script::parse_with(text, "x.sh", &arguments).map(|script| script.assignments(false).unwrap())
+    };
+    assert_eq!(given(&["eth0", "5", "7"]).unwrap(), ["link.up.queue=\"7 packets\""]);
+    assert!(given(&["eth0", "5", "6", "7"]).unwrap().is_empty());
+    assert!(given(&["eth0"]).unwrap_err().to_string().contains("there is no command of tc"));
 }
 
 /// Packets and their answers leave by the loopback device.

@@ -286,12 +286,29 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         if self.ahead.next().is_none() {
             return Err(Problem::new("`for` without `done`").at(span));
         }
+        if let Some(calculations) = self.calculations(span) {
+            return Ok(Part::Count { calculations, body });
+        }
         if !is_list || name.contains(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
             return Err(Problem::new("`for` without a list")
                 .at(span)
                 .help("as in: for i in 1 2 3; do …; done, or: for i in $(seq 1 4); do …"));
         }
         Ok(Part::Loop { name, list: words[2].end..span.end, body })
+    }
+
+    /// The three calculations of `for ((I = 0; I < 4; I++))`.
+    fn calculations(&self, header: &Range<usize>) -> Option<[Range<usize>; 3]> {
+        let text = &self.text[header.clone()];
+        let from = text.find("((")? + 2;
+        let inside = &text[from..text.trim_end().strip_suffix("))")?.len()];
+        let (mut all, mut start) = (Vec::new(), header.start + from);
+        for part in inside.split(';') {
+            let blank = blank(part);
+            all.push(start + blank..start + blank + part.trim().len());
+            start += part.len() + 1;
+        }
+        all.try_into().ok()
     }
 
     /// `case WORD in`, arms of patterns and commands, `esac`.

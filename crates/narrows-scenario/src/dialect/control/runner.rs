@@ -92,6 +92,7 @@ impl<'p> Runner<'_, 'p> {
                     Next::Command
                 }
                 Part::Loop { name, list, body } => self.turns(name, list, body),
+                Part::Count { calculations, body } => self.count(calculations, body),
                 Part::If(branches) => self.branch(branches),
                 Part::Case { word, arms } => self.case(word, arms),
                 Part::Test { test, dependent } => self.test(test, dependent),
@@ -115,8 +116,8 @@ impl<'p> Runner<'_, 'p> {
             return Next::Return;
         }
         let Some(body) = self.functions.get(word).copied() else {
-            if piece.joined == Joined::After {
-                self.variables.take_arguments(self.text, &piece.span);
+            if piece.joined == Joined::After && self.variables.take_arguments(self.text, &piece.span) {
+                return Next::Command;
             }
             return (self.command)(piece, self.variables);
         };
@@ -176,7 +177,7 @@ impl<'p> Runner<'_, 'p> {
                 self.has_effect(piece, on)
                     || called.is_some_and(|body| body.iter().any(|part| self.matters(part, on, left)))
             }
-            Part::Loop { body, .. } | Part::Group(body) => any(body),
+            Part::Loop { body, .. } | Part::Count { body, .. } | Part::Group(body) => any(body),
             Part::If(branches) => branches.iter().any(|(_, body)| any(body)),
             Part::Case { arms, .. } => arms.iter().any(|(_, body)| any(body)),
             Part::Test { dependent, .. } => dependent.iter().any(|(_, part)| self.matters(part, on, left)),
@@ -236,6 +237,30 @@ impl<'p> Runner<'_, 'p> {
             }
         }
         Next::Command
+    }
+
+    /// Runs a loop that counts.
+    fn count(&mut self, [first, test, step]: &'p [Range<usize>; 3], body: &'p [Part]) -> Next {
+        if let Err(problem) = self.variables.calculate_one(&self.text[first.clone()], first) {
+            return self.wrong(problem);
+        }
+        loop {
+            match self.variables.calculated(&self.text[test.clone()]) {
+                Ok(0) => return Next::Command,
+                Ok(_) => {}
+                Err(problem) => return self.wrong(problem.at(test)),
+            }
+            if !self.step(1, test) {
+                return Next::End;
+            }
+            match self.parts(body) {
+                Next::Command => {}
+                other => return other,
+            }
+            if let Err(problem) = self.variables.calculate_one(&self.text[step.clone()], step) {
+                return self.wrong(problem);
+            }
+        }
     }
 
     /// The values of a list, with `{1..4}` written out.
@@ -330,7 +355,7 @@ impl<'p> Runner<'_, 'p> {
             Part::If(branches) => branches.iter().all(|(_, body)| all(body)),
             Part::Case { arms, .. } => arms.iter().all(|(_, body)| all(body)),
             Part::Depends { part, .. } => self.is_harmless(part),
-            Part::Loop { .. } | Part::Function { .. } | Part::Wrong(_) => false,
+            Part::Loop { .. } | Part::Count { .. } | Part::Function { .. } | Part::Wrong(_) => false,
         }
     }
 
@@ -551,7 +576,7 @@ fn size(part: &Part) -> usize {
     let all = |parts: &[Part]| parts.iter().map(size).sum::<usize>();
     1 + match part {
         Part::Command(_) | Part::Wrong(_) | Part::Function { .. } => 0,
-        Part::Loop { body, .. } | Part::Group(body) => all(body),
+        Part::Loop { body, .. } | Part::Count { body, .. } | Part::Group(body) => all(body),
         Part::If(branches) => branches.iter().map(|(_, body)| all(body)).sum(),
         Part::Case { arms, .. } => arms.iter().map(|(_, body)| all(body) + 1).sum(),
         Part::Test { dependent, .. } => dependent.iter().map(|(_, part)| size(part)).sum(),

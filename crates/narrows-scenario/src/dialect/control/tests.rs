@@ -103,17 +103,11 @@ fn conditions_of_arguments_are_those_of_none() {
 fn arguments_that_the_script_or_a_call_gives() {
     for (text, expected) in [
         ("f() { if [ $# -gt 1 ]; then x; fi; }\nf a b", &["x"][..]),
-        ("set -- a \"b c\"\nx $1 \"$2\" $# $*\ny", &["set -- a b c", "x a b c 2 a b c", "y"]),
-        ("set -- a\nR=\"$2\"\nif [ -z \"$R\" ]; then R=5; fi\nx $R ${3:-7}$4", &["set -- a", "x 5 7"]),
-        (
-            "set -- a b c\nshift\nx $1 $#\nshift 2\ny $#",
-            &["set -- a b c", "shift", "x b 2", "shift 2", "y 0"],
-        ),
+        ("set -- a \"b c\"\nx $1 \"$2\" $# $*\ny", &["x a b c 2 a b c", "y"]),
+        ("set -- a\nR=\"$2\"\nif [ -z \"$R\" ]; then R=5; fi\nx $R ${3:-7}$4", &["x 5 7"]),
+        ("set -- a b c\nshift\nx $1 $#\nshift 2\ny $#", &["x b 2", "y 0"]),
         // Those of a function are its own.
-        (
-            "f() { set -- c d; x $1 $2; }\nset -- a\nf b\ny $1 $2 $#",
-            &["set -- a", "set -- c d", "x c d", "y a 1"],
-        ),
+        ("f() { set -- c d; x $1 $2; }\nset -- a\nf b\ny $1 $2 $#", &["x c d", "y a 1"]),
         ("f() { x \"$@\"; }\nf a b", &["x a b"]),
         ("x $(jot 2) $(jot 2 8) `jot - 5 7`", &["x 1 2 8 9 5 6 7"]),
     ] {
@@ -175,5 +169,27 @@ fn patterns_of_a_shell() {
         ("*a*a*a*a*a*a*a*b", &"a".repeat(5_000), false),
     ] {
         assert_eq!(fits(pattern, word), expected, "{pattern} {word}");
+    }
+}
+
+#[test]
+fn loops_that_count_in_three_calculations() {
+    for (text, found) in [
+        ("for ((i=2;i<=4;i++)); do a $i; done", &["a 2", "a 3", "a 4"][..]),
+        ("N=3\nfor (( i = N; i > 0; i -= 2 ))\ndo\n a $i\ndone; b $i", &["a 3", "a 1", "b -1"]),
+        ("for ((i=0; i<2; i++)); do for ((j=0; j<i; j++)); do a $i$j; done; done", &["a 10"]),
+        ("for ((i=0; i<0; i++)); do a; done", &[]),
+    ] {
+        let expected: Vec<String> = found.iter().map(|command| (*command).to_owned()).collect();
+        assert_eq!(commands(text).as_deref(), Ok(&expected[..]), "{text}");
+    }
+    for (text, error) in [
+        ("for ((i=0; i<1; i)); do a; done", "`i` assigns no variable"),
+        ("for ((i=0; i<x; i++)); do a; done", "`$x` is a variable of a shell that is not set"),
+        ("for ((i=0; 1; i++)); do a; done", "more than 1048576 commands"),
+        ("for ((i=0; i<1)); do a; done", "`for` without a list"),
+    ] {
+        let found = commands(text).unwrap_err();
+        assert!(found.contains(error), "{text}: {found}");
     }
 }
