@@ -274,7 +274,7 @@ impl Command {
                         "root" => Parent::Root,
                         "ffff:fff1" | "ffff:fff2" => Parent::Ingress,
                         "ffff:fff3" => Parent::Egress,
-                        _ => match Handle::read(class)? {
+                        _ => match Handle::class(class)? {
                             handle if handle.major == INGRESS.major => Parent::Ingress,
                             handle => Parent::Of(handle),
                         },
@@ -296,7 +296,7 @@ impl Command {
                 }
                 "classid" | "leaf" if matches!(self.body, Body::Class { .. }) => {
                     words.take();
-                    let handle = Handle::read(words.expect(word, "the handle of a class")?)?;
+                    let handle = Handle::class(words.expect(word, "the handle of a class")?)?;
                     if let (Body::Class { id, .. }, "classid") = (&mut self.body, word.text) {
                         *id = Some(handle);
                     }

@@ -280,7 +280,7 @@ pub(super) fn read(
             continue;
         }
         match word.text {
-            "flowid" | "classid" | "class" => class = Some(Handle::read(words.expect(word, "a class")?)?),
+            "flowid" | "classid" | "class" => class = Some(Handle::class(words.expect(word, "a class")?)?),
             "police" => actions.one(word, words, shared)?,
             "action" => action::read(word, words, &mut actions, shared)?,
             // As in tc's output, or without effect on the result.

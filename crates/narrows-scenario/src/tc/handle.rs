@@ -31,6 +31,18 @@ impl Handle {
         })
     }
 
+    /// Reads the handle of a class, as `get_tc_classid` of iproute2 does: `10` is the class 10 of a discipline that is implied,
+    /// and `10010` is 1:10.
+    pub(super) fn class(word: Word<'_>) -> Result<Self, Problem> {
+        let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
+        match u32::from_str_radix(digits, 16) {
+            Ok(number) if !digits.starts_with('+') => {
+                Ok(Self { major: (number >> 16) as u16, minor: number as u16 })
+            }
+            _ => Self::read(word),
+        }
+    }
+
     /// Parses a handle.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let number = |text: &str| match text.strip_prefix("0x").unwrap_or(text) {

@@ -440,8 +440,14 @@ impl Tree {
             return Err(Problem::new("the class is missing").help("as in: classid 1:10"));
         };
         if id.major == 0 {
-            id.major = parent.unwrap_or(Handle::ROOT).major;
+            let of = parent.filter(|parent| parent.major > 0).or_else(root);
+            id.major = of.unwrap_or(Handle::ROOT).major;
         }
+        // A number alone is that of a class.
+        let parent = parent.map(|parent| match parent.major {
+            0 => Handle { major: id.major, ..parent },
+            _ => parent,
+        });
         let before = self.classes.get(id);
         if command.verb == Verb::Delete {
             let Some(before) = before else {

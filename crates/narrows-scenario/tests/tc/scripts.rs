@@ -499,3 +499,30 @@ fn one_of_several_transmit_queues_is_not_all_of_them() {
             .contains("tbf")
     );
 }
+
+/// As `get_tc_classid` of iproute2 reads them, and as the kernel completes them.
+#[test]
+fn numbers_of_classes_without_a_discipline() {
+    let root = "tc qdisc add dev eth0 root handle 2: htb default 10\n";
+    let class = |words: &str| keys(&format!("{root}tc class add dev eth0 {words} htb rate 2mbit\n"));
+    let whole = class("parent 2: classid 2:10");
+    // A class may have a parent that is missing: it is below the discipline.
+    for words in [
+        "parent 2: classid 10",
+        "parent 2: classid 0:10",
+        "parent 2: classid 20010",
+        "classid 10",
+        "parent 1 classid 2:10",
+        "parent root classid 10",
+    ] {
+        assert_eq!(class(words), whole, "{words}");
+    }
+    let filter = |to: &str| {
+        keys(&format!(
+            "{root}tc class add dev eth0 parent 2: classid 2:10 htb rate 2mbit\n\
+            tc class add dev eth0 parent 2: classid 2:20 htb rate 2mbit\n\
+            tc filter add dev eth0 parent 2: protocol ip u32 match ip dport 80 0xffff flowid {to}\n"
+        ))
+    };
+    assert_eq!(filter("20"), filter("2:20"));
+}
