@@ -207,8 +207,8 @@ impl Walk<'_> {
     /// all did.
     fn came_by(&self, device: &str) -> Result<bool, Problem> {
         let rules = self.firewall.chains.values().flatten();
-        let named = rules.filter_map(|rule| rule.arrives.as_ref()).map(|(device, _)| device.as_str());
-        match named.filter(|other| *other != self.device && *other != device).next() {
+        let mut named = rules.filter_map(|rule| rule.arrives.as_ref()).map(|(device, _)| device.as_str());
+        match named.find(|other| *other != self.device && *other != device) {
             _ if device == self.device => Ok(false),
             None => Ok(true),
             Some(other) => Err(Problem::new(format!(
