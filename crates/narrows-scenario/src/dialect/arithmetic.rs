@@ -73,6 +73,11 @@ impl<'a> Reader<'a> {
         if depth > DEEPEST {
             return Err(Problem::new(format!("parentheses of a calculation more than {DEEPEST} deep")));
         }
+        // `--A` would change it.
+        let counts = rest.strip_prefix("--").or_else(|| rest.strip_prefix("++"));
+        if counts.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')) {
+            return Err(self.wrong(rest));
+        }
         if let Some(sign) = rest.chars().next().filter(|c| matches!(c, '-' | '+' | '!' | '~')) {
             self.at += 1;
             let value = self.one(depth + 1)?;

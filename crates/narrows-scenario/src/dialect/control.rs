@@ -62,6 +62,12 @@ enum Part {
         at: Range<usize>,
         part: Box<Part>,
     },
+    /// A part in a shell of its own: what it sets, or an `exit` in it, is of that shell alone.
+    Apart {
+        part: Box<Part>,
+        is_background: bool,
+        at: Range<usize>,
+    },
     Wrong(Problem),
 }
 

@@ -160,11 +160,19 @@ impl Variables {
     pub(crate) fn take_arguments(&mut self, text: &str, command: &Range<usize>) -> bool {
         let mut words = text[command.clone()].split_ascii_whitespace();
         let new = match (words.next(), words.next()) {
-            (Some("set"), Some("--")) => {
-                self.words(text, command.clone()).ok().map(|words| words.into_iter().skip(2).collect())
+            // Without `--` it may be a command of ipfw, where nothing has set arguments.
+            (Some("set"), Some(first))
+                if first == "--" || self.arguments.is_some() && !first.starts_with(['-', '+']) =>
+            {
+                let skipped = if first == "--" { 2 } else { 1 };
+                self.words(text, command.clone()).ok().map(|words| words.into_iter().skip(skipped).collect())
             }
             (Some("shift"), by) => {
-                let by = by.map_or(Ok(1), str::parse::<usize>);
+                let by = by.filter(|by| !by.contains('>')).map_or(Ok(1), str::parse::<usize>);
+                // With too few arguments it fails, and they stay.
+                if by.as_ref().ok().zip(self.arguments).is_some_and(|(by, all)| *by > all) {
+                    return true;
+                }
                 let of = |at: usize| Expanded { text: self.argument(at).to_owned(), span: command.clone() };
                 by.ok().zip(self.arguments).map(|(by, all)| (by.saturating_add(1)..=all).map(of).collect())
             }
@@ -534,7 +542,12 @@ impl Variables {
                 let name = &inside[..inside.len() - inside.trim_start_matches(is_name).len()];
                 let rest = &inside[name.len()..];
                 let default = [":-", ":=", "-", "="].into_iter().find_map(|word| rest.strip_prefix(word));
-                let name = if rest.is_empty() || default.is_some() { name } else { inside };
+                // Without the colon an empty value counts.
+                let is_empty = matches!(self.values.get(name), Some(Value::Text(text)) if text.is_empty());
+                let default = default.filter(|_| rest.starts_with(':') || !is_empty);
+                let is_plain = rest.is_empty() || rest.starts_with([':', '-', '=']);
+                let name =
+                    if rest.is_empty() || default.is_some() || is_plain && is_empty { name } else { inside };
                 (name, default, inside.len() + 3)
             }
             None => {

@@ -64,24 +64,23 @@ pub(super) fn read(
         return Ok(None);
     }
     let span = variables.assign_for(text, piece)?;
+    let raw = &text[piece.span.clone()];
     // `iptables -C RULE || iptables -A RULE` adds a rule that is not there yet.
     let is_missing = piece.joined == Joined::OnFailure && follows_a_check(&text[..piece.span.start]);
     let piece = &Piece { joined: if is_missing { Joined::After } else { piece.joined }, ..piece.clone() };
-    let behind = text[piece.span.end..].trim_start_matches([' ', '\t']);
-    let in_background = behind.starts_with('&') && !behind.starts_with("&&");
     if matches!(piece.joined, Joined::OnFailure | Joined::Piped) {
         // Most of them are not tc commands, and their expansions do not matter.
         let words = variables.words(text, span.clone()).unwrap_or_default();
-        return of_words(&words, piece, span, None, in_background, shared);
+        return of_words(&words, raw, piece, span, None, shared);
     }
     let problem = match variables.words(text, span.clone()) {
-        Ok(words) => return of_words(&words, piece, span, None, in_background, shared),
+        Ok(words) => return of_words(&words, raw, piece, span, None, shared),
         Err(problem) => problem,
     };
     // What is not in the script may be the name of a device.
     let Ok(words) = variables.words_with_names(text, span.clone()) else { return Err(problem) };
     let end = span.end;
-    of_words(&words, piece, span, Some(&problem), in_background, shared).map_err(|inner| {
+    of_words(&words, raw, piece, span, Some(&problem), shared).map_err(|inner| {
         let other = not_a_device(&as_words(&words, end)).map(Word::span);
         match other {
             None => inner,
@@ -112,10 +111,10 @@ fn not_a_device<'a>(words: &Words<'a>) -> Option<Word<'a>> {
 /// Reads the words of a command. `unknown` is the problem if some words are not in the script, but names of variables.
 fn of_words(
     expanded: &[Expanded],
+    raw: &str,
     piece: &Piece,
     span: Range<usize>,
     unknown: Option<&Problem>,
-    in_background: bool,
     shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
     let mut words = as_words(expanded, span.end);
@@ -157,12 +156,7 @@ fn of_words(
     }
     if first.text.rsplit('/').next() == Some(SLEEP) {
         words.take();
-        let slept = slept(first, &mut words)?;
-        if in_background {
-            let words = "In the background: what follows does not wait for it.".to_owned();
-            return Ok(Some(Line::Other(Passed { span, words })));
-        }
-        return Ok(Some(match slept {
+        return Ok(Some(match slept(first, &mut words)? {
             Some(time) => Line::Sleep { time, span },
             None => Line::End,
         }));
@@ -191,7 +185,7 @@ fn of_words(
     }
     if is_tc {
         words.take();
-        if let Some(batch) = batch(&words)? {
+        if let Some(batch) = batch(&words, shell::is_batch(raw) && raw.contains("<<"))? {
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
     } else if !matches!(first.text, "qdisc" | "class" | "filter" | "chain" | "actions") {
@@ -278,7 +272,7 @@ fn slept(after: Word<'_>, words: &mut Words<'_>) -> Result<Option<Duration>, Pro
 }
 
 /// `tc -batch -` executes the lines of a here-document: what is to be said about it.
-fn batch(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
+fn batch(words: &Words<'_>, reads_below: bool) -> Result<Option<&'static str>, Problem> {
     let mut ahead = words.clone();
     while let Some(flag) = ahead.take().filter(|word| word.text.starts_with('-')) {
         if !shell::is_batch_flag(flag.text) {
@@ -288,7 +282,10 @@ fn batch(words: &Words<'_>) -> Result<Option<&'static str>, Problem> {
             Some(file) if file.text != "-" => Err(file
                 .problem(format!("commands of another file, {}", Found(file.text)))
                 .help("give that file itself, or its lines as a here-document: tc -batch - <<EOF")),
-            _ => Ok(Some("Executes the lines below.")),
+            _ if reads_below => Ok(Some("Executes the lines below.")),
+            _ => Err(flag
+                .problem("a batch whose lines are not read here")
+                .help("write `tc -batch - <<EOF`, with tc as the first word, or its commands themselves")),
         };
     }
     Ok(None)

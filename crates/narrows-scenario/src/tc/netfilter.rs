@@ -11,7 +11,7 @@ mod words;
 
 pub(super) use line::{Line, read};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::classify::Families;
 
@@ -86,6 +86,8 @@ pub(super) struct Firewall {
 /// The chains that packets pass which leave a host, in their order. (Own packets begin at `OUTPUT`, others at
 /// `PREROUTING`.)
 const HOOKS: [&str; 4] = ["PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING"];
+/// Packets of the host itself come in by it.
+const LOOPBACK: &str = "lo";
 /// Chains that call one another, including the first one.
 const DEEPEST: usize = 16;
 /// The most entries of a list.
@@ -122,11 +124,17 @@ impl Firewall {
     }
 
     fn outcome(&self, device: &str, change: &Changes) -> Result<Vec<Marked>, Problem> {
+        let rules = self.chains.values().flatten();
+        let arrivals: BTreeSet<&str> = rules
+            .filter_map(|rule| rule.arrives.as_ref())
+            .map(|(device, _)| device.as_str())
+            .filter(|device| *device != LOOPBACK)
+            .collect();
         let mut all = Vec::new();
         for six in [false, true] {
             let mut list = List::new();
             for hook in HOOKS.iter().rev() {
-                let walk = Walk { firewall: self, six, device, change };
+                let walk = Walk { firewall: self, six, device, arrivals: &arrivals, change };
                 list = walk.chain(hook, &list, &list, 0)?;
             }
             prune(&mut list);
@@ -148,6 +156,8 @@ struct Walk<'a> {
     firewall: &'a Firewall,
     six: bool,
     device: &'a str,
+    /// The devices that rules name as those where packets came in, but for the loopback device.
+    arrivals: &'a BTreeSet<&'a str>,
     change: &'a Changes,
 }
 
@@ -166,17 +176,17 @@ impl Walk<'_> {
             if rule.leaves.as_ref().is_some_and(|(device, other)| (device == self.device) == *other) {
                 continue;
             }
-            if let Some((device, other)) = &rule.arrives
-                && self.came_by(device)? == *other
-            {
-                continue;
-            }
             let is_about_it = match &rule.target {
                 Target::Return | Target::Accept | Target::Call(_) => true,
                 Target::Nothing => false,
                 target => (self.change)(target).is_some(),
             };
             if !is_about_it {
+                continue;
+            }
+            if let Some((device, other)) = &rule.arrives
+                && self.came_by(device)? == *other
+            {
                 continue;
             }
             let excepted = self.excepted(rule, &list)?;
@@ -204,12 +214,12 @@ impl Walk<'_> {
     }
 
     /// Whether packets that leave by the device in question came in by this one: if it is the only other one that rules name,
-    /// all did.
+    /// all did. None came in by the loopback device.
     fn came_by(&self, device: &str) -> Result<bool, Problem> {
-        let rules = self.firewall.chains.values().flatten();
-        let mut named = rules.filter_map(|rule| rule.arrives.as_ref()).map(|(device, _)| device.as_str());
-        match named.find(|other| *other != self.device && *other != device) {
-            _ if device == self.device => Ok(false),
+        if device == self.device || device == LOOPBACK {
+            return Ok(false);
+        }
+        match self.arrivals.iter().find(|other| **other != self.device && **other != device) {
             None => Ok(true),
             Some(other) => Err(Problem::new(format!(
                 "rules of iptables by the devices where packets came in, {} and {}: packets that leave by {} do not say which it was",

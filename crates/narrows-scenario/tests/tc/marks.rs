@@ -279,6 +279,8 @@ fn rules_may_name_the_device_where_packets_came_in() {
     assert_eq!(all(mark("eth1", 10) + &mark("eth0", 20)), found);
     assert_eq!(all(mark("eth0", 20)), []);
     assert_eq!(all("iptables -t mangle -A FORWARD ! -i eth0 -j MARK --set-mark 10\n".into()), found);
+    // Nothing that leaves came in by the loopback device.
+    assert_eq!(all(mark("lo", 20) + &mark("eth1", 10)), found);
     let text = format!("{TREE}{}{}{FILTERS}", mark("eth1", 10), mark("eth2", 20));
     let error = Script::parse(&text, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
     assert!(error.contains("by the devices where packets came in, `eth2` and `eth1`"), "{error}");

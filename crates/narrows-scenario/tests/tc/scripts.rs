@@ -125,6 +125,9 @@ fn batches_are_commands() {
         "rules.txt",
         &["give that file itself"],
     );
+    for text in ["TC=tc\n$TC -b - <<EOF\nqdisc add dev eth1 root fq\nEOF\n", "tc -batch < rules.txt\n"] {
+        fails(text, "a batch whose lines are not read here", "-b", &["tc -batch - <<EOF"]);
+    }
 }
 
 #[test]

@@ -46,9 +46,10 @@ impl Wire {
 
     /// The frame of a packet has arrived.
     pub(super) fn arrive(&mut self, frame: &Frame) {
-        let packet = &frame.bytes[LINK_HEADER..];
-        let former = std::mem::replace(&mut self.headed, packet.len());
         self.length = frame.original as usize - LINK_HEADER;
+        let packet = &frame.bytes[LINK_HEADER..];
+        let packet = &packet[..packet.len().min(self.length)];
+        let former = std::mem::replace(&mut self.headed, packet.len());
         if self.inbound.len() < self.length {
             self.inbound.resize(self.length, 0);
         }

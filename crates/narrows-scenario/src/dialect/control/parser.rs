@@ -1,8 +1,9 @@
 //! Makes parts of a script's commands.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{DEEPEST, Joint, Part, blank, first_word};
+use super::{DEEPEST, Joint, KEEP, Part, blank, first_word};
 use crate::dialect::shell::{self, Joined, Piece, raises_rights};
 use crate::problem::Problem;
 
@@ -39,7 +40,8 @@ const OTHERS: [(&str, &str, &str); 3] =
 
 /// The parts of a script.
 pub(super) fn parse(text: &str, pieces: Vec<Piece>) -> Vec<Part> {
-    Parser { text, ahead: split(text, pieces).into_iter().peekable() }.parts(&[], 0)
+    let ahead = split(text, pieces).into_iter().peekable();
+    Parser { text, ahead, last: 0, functions: BTreeMap::new() }.parts(&[], 0)
 }
 
 /// Makes pieces of the words `do`, `then` and `else`, which stand before commands.
@@ -64,11 +66,92 @@ fn split(text: &str, pieces: Vec<Piece>) -> Vec<Piece> {
 struct Parser<'a, I: Iterator<Item = Piece>> {
     text: &'a str,
     ahead: std::iter::Peekable<I>,
+    /// Where the last piece ends that was taken.
+    last: usize,
+    /// The functions so far, and whether each may fail.
+    functions: BTreeMap<String, bool>,
 }
 
 impl<I: Iterator<Item = Piece>> Parser<'_, I> {
+    fn take(&mut self) -> Option<Piece> {
+        self.take_if(|_| true)
+    }
+
+    fn take_if(&mut self, is: impl FnOnce(&Piece) -> bool) -> Option<Piece> {
+        let piece = self.ahead.next_if(is)?;
+        self.last = piece.span.end;
+        Some(piece)
+    }
+
     fn word(&self, piece: &Piece) -> &str {
         first_word(&self.text[piece.span.clone()]).unwrap_or_default()
+    }
+
+    /// Whether a command may fail, so that what depends on it may not run.
+    fn is_question(&self, piece: &Piece) -> bool {
+        let text = &self.text[piece.span.clone()];
+        QUESTIONS.contains(&self.program(piece))
+            // A calculation fails where it comes to zero.
+            || text.starts_with("((")
+            || text.starts_with("let ")
+            || self.functions.get(self.word(piece)).is_some_and(|may_fail| *may_fail)
+    }
+
+    /// The same for the last of these parts.
+    fn may_fail(&self, parts: &[Part]) -> bool {
+        match parts.last() {
+            Some(Part::Command(piece)) => self.is_question(piece),
+            Some(Part::Test { .. }) => true,
+            Some(Part::Group(body) | Part::Loop { body, .. } | Part::Count { body, .. }) => {
+                self.may_fail(body)
+            }
+            Some(Part::If(branches)) => branches.iter().any(|(_, body)| self.may_fail(body)),
+            Some(Part::Case { arms, .. }) => arms.iter().any(|(_, body)| self.may_fail(body)),
+            Some(Part::Depends { part, .. }) => self.may_fail(std::slice::from_ref(part)),
+            _ => false,
+        }
+    }
+
+    /// Whether a function says so itself: `return 1`.
+    fn returns_failure(&self, parts: &[Part]) -> bool {
+        parts.iter().any(|part| match part {
+            Part::Command(piece) => {
+                let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+                words.next() == Some("return") && words.next().is_some_and(|status| status != "0")
+            }
+            Part::Group(body) | Part::Loop { body, .. } | Part::Count { body, .. } => {
+                self.returns_failure(body)
+            }
+            Part::If(branches) => branches.iter().any(|(_, body)| self.returns_failure(body)),
+            Part::Case { arms, .. } => arms.iter().any(|(_, body)| self.returns_failure(body)),
+            Part::Test { dependent, .. } => {
+                dependent.iter().any(|(_, part)| self.returns_failure(std::slice::from_ref(part)))
+            }
+            Part::Depends { part, .. } | Part::Apart { part, .. } => {
+                self.returns_failure(std::slice::from_ref(part))
+            }
+            Part::Function { .. } | Part::Wrong(_) => false,
+        })
+    }
+
+    /// A part that runs in a shell of its own: beside a pipe, or in the background.
+    fn apart(&self, part: Part, is_piped: bool, at: &Range<usize>) -> Part {
+        let behind = self.text[self.last..].trim_start_matches([' ', '\t']);
+        let is_background = behind.starts_with('&') && !behind.starts_with("&&");
+        let is_piped = is_piped || behind.starts_with('|') && !behind.starts_with("||");
+        let is_plain = match &part {
+            Part::Command(piece) => {
+                let is_called = self.functions.contains_key(self.word(piece));
+                let waits = is_background && matches!(self.program(piece), "sleep" | "exit");
+                !is_called && !waits
+            }
+            Part::Function { .. } | Part::Wrong(_) => true,
+            _ => false,
+        };
+        match (is_background || is_piped) && !is_plain {
+            true => Part::Apart { part: Box::new(part), is_background, at: at.clone() },
+            false => part,
+        }
     }
 
     /// The name of the program that a piece runs.
@@ -108,7 +191,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                     if ends.contains(&word) || is_arm && ends_an_arm(&self.text[..piece.span.start]) {
                         break;
                     }
-                    let Some(piece) = self.ahead.next() else { break };
+                    let Some(piece) = self.take() else { break };
                     piece
                 }
             };
@@ -117,7 +200,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             let is_chained = before.ends_with("&&") || before.ends_with("||");
             let was_asked = is_chained && is_asked;
             let was_sure = std::mem::replace(&mut is_sure, self.is_sure(&piece));
-            is_asked = was_asked || QUESTIONS.contains(&self.program(&piece));
+            is_asked = was_asked || self.is_question(&piece);
             let ends = matches!(self.word(&piece), "exit" | "return");
             let on = match piece.joined {
                 Joined::OnFailure => Some(Joint::Or),
@@ -125,7 +208,10 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                 _ => None,
             };
             let at = piece.span.clone();
+            let is_piped = piece.joined == Joined::Piped;
             let part = self.part(piece, depth);
+            is_asked |= !matches!(part, Part::Command(_)) && self.may_fail(std::slice::from_ref(&part));
+            let part = self.apart(part, is_piped, &at);
             all.push(match on {
                 Some(on) => Part::Depends { on, at, part: Box::new(part) },
                 None => part,
@@ -171,7 +257,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let mut end = test.end;
         let mut dependent = Vec::new();
         while let Some(joint) = self.joint(end) {
-            let Some(next) = self.ahead.next() else { break };
+            let Some(next) = self.take() else { break };
             end = next.span.end;
             let next = Piece { joined: Joined::After, ..next };
             let is_test = matches!(self.word(&next), "[" | "[[" | "test");
@@ -184,7 +270,16 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             }
             // A group ends elsewhere.
             let is_plain = is_test || matches!(part, Part::Command(_));
+            let is_known = is_test || matches!(&part, Part::Command(piece) if !self.is_question(piece));
+            let at = end..end;
             dependent.push((joint, part));
+            if !is_known && self.joint(self.last) == Some(Joint::And) {
+                return Part::Wrong(
+                    Problem::new("what depends on the success of a command or group that may fail")
+                        .at(&(at.start.saturating_sub(1)..at.end))
+                        .help(format!("scripts are read, not run: {KEEP}")),
+                );
+            }
             if !is_plain {
                 break;
             }
@@ -212,7 +307,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let first = piece.span.end - rest.trim_start().len()..piece.span.end;
         let first = (!first.is_empty()).then_some(Piece { span: first, joined: Joined::After });
         let body = self.parts_from(first, &["}"], false, depth + 1);
-        match self.ahead.next() {
+        match self.take() {
             Some(_) => Ok(Part::Group(body)),
             None => Err(Problem::new("`{` without `}`").at(at)),
         }
@@ -221,7 +316,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
     /// Skips to the word that ends something, with what is of the same kind inside.
     fn skip(&mut self, end: &str) {
         let mut deep = 1;
-        while let Some(piece) = self.ahead.next() {
+        while let Some(piece) = self.take() {
             let word = self.word(&piece);
             match end {
                 "done" if matches!(word, "for" | "while" | "until" | "select") => deep += 1,
@@ -238,7 +333,8 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
 
     /// `NAME() {`, commands, `}`.
     fn function(&mut self, piece: &Piece, at: &Range<usize>, depth: usize) -> Result<Part, Problem> {
-        let header = &self.text[piece.span.clone()];
+        let text = self.text;
+        let header = &text[piece.span.clone()];
         let named = header.strip_prefix("function ").unwrap_or(header).trim_start();
         let name = named
             [..named.find(|c: char| c == '(' || c == '{' || c.is_whitespace()).unwrap_or(named.len())]
@@ -246,7 +342,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let mut opens = piece.span.clone();
         let mut brace = header.find('{');
         if brace.is_none()
-            && let Some(next) = self.ahead.next_if(|next| self.text[next.span.clone()].starts_with('{'))
+            && let Some(next) = self.take_if(|next| text[next.span.clone()].starts_with('{'))
         {
             (opens, brace) = (next.span, Some(0));
         }
@@ -262,8 +358,12 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let first = opens.end - rest.trim_start().len()..opens.end;
         let first = (!first.is_empty()).then_some(Piece { span: first, joined: Joined::After });
         let body = self.parts_from(first, &["}"], false, depth + 1);
-        match self.ahead.next() {
-            Some(_) => Ok(Part::Function { name, body }),
+        match self.take() {
+            Some(_) => {
+                let may_fail = self.may_fail(&body) || self.returns_failure(&body);
+                self.functions.insert(name.clone(), may_fail);
+                Ok(Part::Function { name, body })
+            }
             None => Err(wrong("a function without `}`")),
         }
     }
@@ -275,7 +375,8 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let name = words.get(1).map(|word| &self.text[word.clone()]).unwrap_or_default();
         let is_list = words.get(2).is_some_and(|word| &self.text[word.clone()] == "in");
         let name = name.to_owned();
-        let opens = self.ahead.next_if(|next| &self.text[next.span.clone()] == "do").is_some();
+        let text = self.text;
+        let opens = self.take_if(|next| &text[next.span.clone()] == "do").is_some();
         if !opens {
             self.skip("done");
             return Err(Problem::new("`for` that is not understood")
@@ -283,7 +384,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                 .help("as in: for i in 1 2 3; do …; done"));
         }
         let body = self.parts(&["done"], depth + 1);
-        if self.ahead.next().is_none() {
+        if self.take().is_none() {
             return Err(Problem::new("`for` without `done`").at(span));
         }
         if let Some(calculations) = self.calculations(span) {
@@ -330,7 +431,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let mut first = (!rest.is_empty()).then_some(Piece { span: rest, joined: Joined::After });
         let mut arms = Vec::new();
         loop {
-            let Some(mut piece) = first.take().or_else(|| self.ahead.next()) else { return Err(wrong()) };
+            let Some(mut piece) = first.take().or_else(|| self.take()) else { return Err(wrong()) };
             if self.word(&piece) == "esac" {
                 return Ok(Part::Case { word: words[1].clone(), arms });
             }
@@ -343,7 +444,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                 if let Some(close) = close {
                     break piece.span.start + close + 1;
                 }
-                piece = self.ahead.next().ok_or_else(wrong)?;
+                piece = self.take().ok_or_else(wrong)?;
             };
             let command = close + blank(&self.text[close..piece.span.end])..piece.span.end;
             let first = (!command.is_empty()).then_some(Piece { span: command, joined: Joined::After });
@@ -372,12 +473,12 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
                     test.end = next.span.end;
                 }
             }
-            if test.is_some() && self.ahead.next().is_none() {
+            if test.is_some() && self.take().is_none() {
                 return Err(Problem::new("`if` without `then`").at(&piece.span));
             }
             let body = self.parts(&["elif", "else", "fi"], depth + 1);
             branches.push((test.take(), body));
-            let Some(next) = self.ahead.next() else {
+            let Some(next) = self.take() else {
                 return Err(Problem::new("`if` without `fi`").at(&piece.span));
             };
             match self.word(&next) {

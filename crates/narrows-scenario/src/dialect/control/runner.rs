@@ -98,6 +98,7 @@ impl<'p> Runner<'_, 'p> {
                 Part::Test { test, dependent } => self.test(test, dependent),
                 Part::Group(body) => self.parts(body),
                 Part::Depends { on, at, part } => self.depends(*on, at, part),
+                Part::Apart { part, is_background, at } => self.apart(part, *is_background, at),
                 Part::Wrong(problem) => self.wrong(problem.clone()),
             };
             match next {
@@ -119,6 +120,9 @@ impl<'p> Runner<'_, 'p> {
             if piece.joined == Joined::After && self.variables.take_arguments(self.text, &piece.span) {
                 return Next::Command;
             }
+            if let Some(problem) = self.hidden_call(word, piece) {
+                return self.wrong(problem);
+            }
             return (self.command)(piece, self.variables);
         };
         if self.calls == DEEPEST {
@@ -135,6 +139,75 @@ impl<'p> Runner<'_, 'p> {
         self.calls -= 1;
         self.variables.end_function(frame);
         if next == Next::Return { Next::Command } else { next }
+    }
+
+    /// The problem of a function that is called by a variable, or with variables of its own: `$RUN a`, `A=1 run`.
+    fn hidden_call(&self, word: &str, piece: &Piece) -> Option<Problem> {
+        if self.functions.is_empty() || !word.contains(['$', '=', '"', '\'', '`']) {
+            return None;
+        }
+        let spans = shell::words(self.text, piece.span.clone());
+        let assigns = |span: &Range<usize>| {
+            let text = &self.text[span.clone()];
+            let name = text.split('=').next().unwrap_or_default();
+            name.len() < text.len() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let first = spans.into_iter().find(|span| !assigns(span))?;
+        let words = self.variables.words(self.text, first.clone()).ok()?;
+        let called = self.functions.contains_key(words.first()?.text());
+        called.then(|| {
+            Problem::new(
+                "a function of the script that is called by a variable, or with variables of its own",
+            )
+            .at(&first)
+            .help(format!("scripts are read, not run: {KEEP}"))
+        })
+    }
+
+    /// A part in a shell of its own.
+    fn apart(&mut self, part: &'p Part, is_background: bool, at: &Range<usize>) -> Next {
+        if is_background {
+            if matches!(part, Part::Command(piece) if self.word(piece) != "exit" && !self.functions.contains_key(self.word(piece)))
+            {
+                // It waits by itself: what follows does not.
+                return Next::Command;
+            }
+            let mut left = MOST_LOOKED_AT;
+            if self.waits(part, &mut left) {
+                return self.wrong(
+                    Problem::new("commands in the background that wait: what follows does not wait for them")
+                        .at(at)
+                        .help("write all commands in the order of time, with `sleep` between them"),
+                );
+            }
+        }
+        let kept = self.variables.clone();
+        let next = self.parts(std::slice::from_ref(part));
+        *self.variables = kept;
+        if matches!(next, Next::End | Next::Return) { Next::Command } else { next }
+    }
+
+    /// Whether a part sleeps, as far as its words say.
+    fn waits(&self, part: &Part, left: &mut usize) -> bool {
+        let mut any = |parts: &[Part]| parts.iter().any(|part| self.waits(part, left));
+        match part {
+            Part::Command(piece) => {
+                let Some(fewer) = left.checked_sub(1) else { return true };
+                *left = fewer;
+                let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+                words.any(|word| word.rsplit('/').next() == Some("sleep"))
+                    || self
+                        .functions
+                        .get(self.word(piece))
+                        .is_some_and(|body| body.iter().any(|part| self.waits(part, left)))
+            }
+            Part::Loop { body, .. } | Part::Count { body, .. } | Part::Group(body) => any(body),
+            Part::If(branches) => branches.iter().any(|(_, body)| any(body)),
+            Part::Case { arms, .. } => arms.iter().any(|(_, body)| any(body)),
+            Part::Test { dependent, .. } => dependent.iter().any(|(_, part)| self.waits(part, left)),
+            Part::Depends { part, .. } | Part::Apart { part, .. } => self.waits(part, left),
+            Part::Function { .. } | Part::Wrong(_) => false,
+        }
     }
 
     /// What depends on the command before: a command that fails is none here.
@@ -181,7 +254,7 @@ impl<'p> Runner<'_, 'p> {
             Part::If(branches) => branches.iter().any(|(_, body)| any(body)),
             Part::Case { arms, .. } => arms.iter().any(|(_, body)| any(body)),
             Part::Test { dependent, .. } => dependent.iter().any(|(_, part)| self.matters(part, on, left)),
-            Part::Depends { part, .. } => self.matters(part, on, left),
+            Part::Depends { part, .. } | Part::Apart { part, .. } => self.matters(part, on, left),
             Part::Function { .. } | Part::Wrong(_) => false,
         }
     }
@@ -354,7 +427,7 @@ impl<'p> Runner<'_, 'p> {
             Part::Test { dependent, .. } => dependent.iter().all(|(_, part)| self.is_harmless(part)),
             Part::If(branches) => branches.iter().all(|(_, body)| all(body)),
             Part::Case { arms, .. } => arms.iter().all(|(_, body)| all(body)),
-            Part::Depends { part, .. } => self.is_harmless(part),
+            Part::Depends { part, .. } | Part::Apart { part, .. } => self.is_harmless(part),
             Part::Loop { .. } | Part::Count { .. } | Part::Function { .. } | Part::Wrong(_) => false,
         }
     }
@@ -472,7 +545,11 @@ impl<'p> Runner<'_, 'p> {
         match (name, words.get(1).copied()) {
             ("command", Some("-v")) => Some((Next::Command, !not)),
             // Whether there is something to delete is a question.
-            ("ipfw" | "dnctl", _) if words.iter().any(|word| word.starts_with("del")) => None,
+            ("ipfw" | "dnctl", _)
+                if words.iter().any(|word| word.len() > 2 && "delete".starts_with(*word)) =>
+            {
+                None
+            }
             (name, _) if EXECUTED.contains(&name) && !shows(text) => {
                 let piece = Piece { span: start..test.end, joined: Joined::After };
                 Some(((self.command)(&piece, self.variables), !not))
@@ -498,9 +575,15 @@ impl<'p> Runner<'_, 'p> {
         test: &Range<usize>,
         words: &dyn Fn(Range<usize>) -> Result<Vec<Expanded>, Problem>,
     ) -> Option<bool> {
-        let compared =
-            |piece: &Range<usize>| compared(&words(test.start + piece.start..test.start + piece.end).ok()?);
         let text = &self.text[test.clone()];
+        let compared = |piece: &Range<usize>| {
+            // They would be taken for redirections.
+            let raw = &text[piece.clone()];
+            if raw.contains("[[") && raw.split_ascii_whitespace().any(|word| matches!(word, "<" | ">")) {
+                return None;
+            }
+            compared(&words(test.start + piece.start..test.start + piece.end).ok()?)
+        };
         let pieces = shell::pieces(text).ok()?;
         let (first, others) = pieces.split_first()?;
         let (mut holds, mut end) = (compared(&first.span)?, first.span.end);
@@ -550,7 +633,11 @@ fn compared(words: &[Expanded]) -> Option<bool> {
         }
         _ => &words[..],
     };
-    let number = |text: &str| arithmetic::number(text);
+    // `[` has decimal numbers only.
+    let number = |text: &str| match is_double {
+        true => arithmetic::number(text),
+        false => text.parse::<i64>().ok(),
+    };
     let holds = match words {
         [] => false,
         // Without quotes, an empty word is none, but for `[[`.
@@ -580,6 +667,6 @@ fn size(part: &Part) -> usize {
         Part::If(branches) => branches.iter().map(|(_, body)| all(body)).sum(),
         Part::Case { arms, .. } => arms.iter().map(|(_, body)| all(body) + 1).sum(),
         Part::Test { dependent, .. } => dependent.iter().map(|(_, part)| size(part)).sum(),
-        Part::Depends { part, .. } => size(part),
+        Part::Depends { part, .. } | Part::Apart { part, .. } => size(part),
     }
 }

@@ -193,3 +193,76 @@ fn loops_that_count_in_three_calculations() {
         assert!(found.contains(error), "{text}: {found}");
     }
 }
+
+#[test]
+fn what_runs_in_a_shell_of_its_own_leaves_nothing() {
+    for (text, found) in [
+        ("A=1; f() { A=2; x $A; exit; }; f | cat\ny $A", &["x 2", "exit", "cat", "y 1"][..]),
+        ("for i in 1 2; do x $i; done | cat\ny $i", &["x 1", "x 2", "cat", "y"]),
+        ("f() { x; exit; }; f &\ny", &["x", "exit", "y"]),
+        ("sleep 5 &\ny", &["y"]),
+        ("{ x; } &\ny &\nz", &["x", "y", "z"]),
+    ] {
+        let text = text.replace("y $i", "y \"${i:-}\"");
+        let expected: Vec<String> = found.iter().map(|command| (*command).to_owned()).collect();
+        let commands = commands(&text)
+            .map(|all| all.into_iter().map(|one| one.trim_end().to_owned()).collect::<Vec<_>>());
+        assert_eq!(commands.as_deref(), Ok(&expected[..]), "{text}");
+    }
+    for text in
+        ["f() { sleep 5; x; }; f &\ny", "{ sleep 5; x; } &\ny", "for i in 1 2; do sleep 1; x; done &\ny"]
+    {
+        assert!(commands(text).unwrap_err().contains("in the background that wait"), "{text}");
+    }
+}
+
+#[test]
+fn what_depends_on_commands_that_may_fail_is_refused() {
+    for text in [
+        "[ a = b ] && { echo x; } && tc x",
+        "[ a = a ] && grep -q x FILE && tc x",
+        "f() { return 1; }\nf && tc x",
+        "f() { [ -n \"$1\" ]; }\nf && tc x",
+        "{ grep -q x y; } && tc x",
+        "((i = 0)) && tc x",
+        "let i=0 && tc x",
+    ] {
+        let found = commands(text).unwrap_err();
+        assert!(found.contains("depends on the success"), "{text}: {found}");
+    }
+    for (text, last) in [
+        ("f() { x; return 0; }\nf && tc y", "tc y"),
+        ("[ a = a ] && { x; }\ntc y", "tc y"),
+        ("{ x; } && tc y", "tc y"),
+        ("[ a = a ] && x && tc y", "tc y"),
+    ] {
+        assert_eq!(commands(text).unwrap().last().map(String::as_str), Some(last), "{text}");
+    }
+}
+
+#[test]
+fn functions_are_called_by_their_names_only() {
+    for text in ["f() { x; }; run() { \"$@\"; }\nrun f", "f() { x; }; G=f\n$G a", "f() { x; }\nA=1 f"] {
+        assert!(commands(text).unwrap_err().contains("called by a variable"), "{text}");
+    }
+    assert_eq!(commands("f() { x; }; G=y\n$G f").as_deref(), Ok(&["y f".to_owned()][..]));
+}
+
+#[test]
+fn numbers_and_signs_of_conditions() {
+    for (text, found) in [
+        ("if [ 010 -eq 10 ]; then x; else y; fi", "x"),
+        ("if [[ 010 -eq 8 ]]; then x; else y; fi", "x"),
+        ("D=; if [ -z \"${D-eth9}\" ]; then x; else y; fi", "x"),
+        ("D=; if [ -z \"${D:-eth9}\" ]; then x; else y; fi", "y"),
+        ("f() { shift 3; x $1 $#; }; f a b", "x a 2"),
+        ("f() { set c d; x $1 $#; }; f a", "x c 2"),
+    ] {
+        assert_eq!(commands(text).unwrap(), [found], "{text}");
+    }
+    for text in ["if [[ 9 < 5 ]]; then x; fi", "if [ 0x10 -eq 16 ]; then x; fi", "A=1; x $((--A))"] {
+        // The last has an expansion that the harness of these tests leaves out.
+        let found = commands(text);
+        assert!(found.is_err() || found == Ok(vec![]), "{text}: {found:?}");
+    }
+}
