@@ -714,7 +714,7 @@ fn quote_end(text: &str) -> usize {
     text.find('"').unwrap_or(text.len())
 }
 
-const GIVEN: &str = "give the script's arguments behind its name: narrows tc check SCRIPT ARG…";
+const GIVEN: &str = "a tc script gets arguments behind its name: narrows tc check SCRIPT ARG…";
 const NOT_RUN: &str = "scripts are read and not run: write the value itself, or use `narrows tc commands` (`narrows ipfw commands`)";
 
 fn not_run(text: &str) -> Problem {

@@ -33,7 +33,12 @@ struct Column<'a> {
 
 impl<'a> Column<'a> {
     fn of(name: &'a str) -> Self {
-        Self { name, means: meaning(name) }
+        // Alone it is a share in tables of narrows, and percent in those of others.
+        let means = match meaning(name) {
+            Meaning::Loss(Some(ShareUnit::Share)) if name.eq_ignore_ascii_case("loss") => Meaning::Loss(None),
+            means => means,
+        };
+        Self { name, means }
     }
 }
 
@@ -104,7 +109,7 @@ impl Header<'_, '_> {
             [] => Ok(None),
             [at] => Ok(Some(at)),
             _ => {
-                let names: Vec<&str> = all.iter().map(|at| self.columns[*at].name).collect();
+                let names: Vec<&str> = all.iter().take(MOST_NAMED).map(|at| self.columns[*at].name).collect();
                 let shown = one_of(&names);
                 let title = format!("{} columns may be the {what}: {shown}", all.len());
                 Err(Problem::new(title).at(&self.source.span(names[0])))

@@ -48,7 +48,7 @@ pub(super) fn meaning(name: &str) -> Meaning {
     if has(&["rtt", "ping", "round", "latency", "lat"]) {
         return Meaning::Near("may be a round trip");
     }
-    if has(&["jitter"]) {
+    if has(&["jitter", "variation", "variance", "var", "std", "stddev", "deviation"]) {
         return Meaning::Near("jitter");
     }
     if has(&["loss", "lost", "plr"]) {
@@ -112,9 +112,11 @@ fn rate(name: &str, words: &[String]) -> Option<RateUnit> {
     if name.contains("Bps") || name.contains("B/s") {
         return None;
     }
+    let is_rate = words.iter().any(|word| RATE.contains(&word.as_str()));
     let found = words.iter().enumerate().find_map(|(at, word)| {
-        let per =
-            words.get(at + 1).is_some_and(|next| ["per", "s", "sec", "second"].contains(&next.as_str()));
+        let next = |ahead: usize| words.get(at + ahead).map_or("", String::as_str);
+        let is_second = |word: &str| ["s", "sec", "second"].contains(&word);
+        let per = is_second(next(1)) || next(1) == "per" && is_second(next(2));
         let singular = word.strip_suffix('s').filter(|word| word.ends_with("bit") || word.ends_with("byte"));
         let word = match singular {
             // `rate_mbits` may be a slip; `bits` alone counts them.
@@ -131,14 +133,15 @@ fn rate(name: &str, words: &[String]) -> Option<RateUnit> {
             };
             Some(power)
         };
-        let bits = power(word, "bps").or_else(|| power(word, "bit").filter(|power| *power > 0 || per));
+        // Without a word of time it may be a volume.
+        let bits =
+            power(word, "bps").or_else(|| power(word, "bit").filter(|power| per || *power > 0 && is_rate));
         let bytes = power(word, "byte").filter(|power| *power < 9 && per);
         let unit = |bytes| move |power| RateUnit { power, bytes };
         bits.map(unit(false)).or_else(|| bytes.map(unit(true)))
     });
     found.or_else(|| {
         let last = words.last()?;
-        let is_rate = words.iter().any(|word| RATE.contains(&word.as_str()));
         (is_rate && last == "bit").then_some(RateUnit::BIT)
     })
 }
@@ -196,6 +199,9 @@ mod tests {
             ("rtt_ms", Meaning::Near("may be a round trip")),
             ("latency_ms", Meaning::Near("may be a round trip")),
             ("jitter_ms", Meaning::Near("jitter")),
+            ("delay_variation_ms", Meaning::Near("jitter")),
+            ("total_mbit", Meaning::Other),
+            ("mbit_per_min", Meaning::Other),
             ("loss", Meaning::Loss(Some(ShareUnit::Share))),
             ("loss_pct", Meaning::Loss(Some(ShareUnit::Percent))),
             ("Packet loss (%)", Meaning::Loss(Some(ShareUnit::Percent))),

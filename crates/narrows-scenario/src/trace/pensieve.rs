@@ -57,6 +57,10 @@ impl Sample {
     const MOST: usize = 100_000;
     /// A mean above this many Mbit/s is no path that anybody has measured.
     const MOST_MBIT: f64 = 100_000.0;
+    /// From this mean in Mbit/s on, other units are as likely: kbit/s.
+    const FAST: f64 = 1000.0;
+    /// From so many seconds between rows on, likewise: milliseconds.
+    const SLOW: f64 = 100.0;
     /// More seconds between rows say nothing about a link.
     const LONGEST_STEP: f64 = 3600.0;
 
@@ -93,9 +97,9 @@ impl Sample {
             return Some(format!("rows would be {stepped} apart"));
         }
         // Links that fast are measured in steps of a second or less. Two rows are a constant rate.
-        let is_both = self.rows.len() > 2 && step.max(self.mean_step()) >= 100.0 && rate >= 100.0;
-        is_both.then(|| {
-            let stepped = Number(Some(step.max(self.mean_step())), "s");
+        let step = step.max(self.mean_step());
+        (self.rows.len() > 2 && step >= Self::SLOW && rate >= 100.0).then(|| {
+            let stepped = Number(Some(step), "s");
             format!("rows would be {stepped} apart, with a mean of {rated}")
         })
     }
@@ -176,6 +180,16 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     trace
         .remarks
         .push("as in Pensieve, a row's rate holds up to its time, so that of the first row is unused".into());
+    let sample =
+        Sample::of(source.text).map_or((0.0, 0.0), |sample| (sample.mean_step(), sample.mean_rate()));
+    if sample.0 >= Sample::SLOW || sample.1 >= Sample::FAST {
+        trace.remarks.push(format!(
+            "taken to be in s and Mbit/s: rows {} apart, {} on average; `--columns time=1,time-unit=ms,rate=2,unit=kbit`, for \
+             example, says otherwise",
+            Number(Some(sample.0), "s"),
+            Number(Some(sample.1 * 1e6), "bit/s")
+        ));
+    }
     if let Some(origin) = origin.filter(|origin| *origin > 0) {
         let origin = Duration::from_nanos(origin);
         trace.remarks.push(format!("the first row is at {origin}; the trace begins there"));

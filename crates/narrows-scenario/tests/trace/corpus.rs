@@ -467,6 +467,18 @@ fn two_columns_of_numbers_are_read_in_the_units_that_make_them_plausible() {
     ] {
         assert_eq!(guess(text).unwrap(), Format::PENSIEVE, "{what}");
     }
+    // What may be in ms or kbit/s is said.
+    let remarks = |text: &str| Trace::read("x.txt", text.as_bytes(), None).unwrap().remarks().join("\n");
+    for (text, says) in [
+        ("0 4.03\n500 3.61\n1000 4.1\n1500 4.2\n", Some("rows 500 s apart, 3.985 Mbit/s on average")),
+        ("0 3168\n1 3183\n2 3100\n3 3000\n", Some("rows 1 s apart, 3.113 Gbit/s on average")),
+        ("0 3.1\n1 3.2\n2 3.1\n", None),
+    ] {
+        match says {
+            Some(says) => assert!(remarks(text).contains(says), "{}", remarks(text)),
+            None => assert!(!remarks(text).contains("says otherwise"), "{}", remarks(text)),
+        }
+    }
     for text in ["15 3168\n474 3168\n514 3183\n905 3183\n1016 3100\n", "0 300\n900 300\n950 250\n1900 250\n"]
     {
         assert_eq!(guess(text).unwrap(), Format::OBOE, "{text}");
