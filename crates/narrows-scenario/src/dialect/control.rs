@@ -78,6 +78,8 @@ enum Joint {
     And,
     /// `||`
     Or,
+    /// `&&` behind what succeeds, as far as is known.
+    Then,
 }
 
 /// Calls `command` with each command in the order in which a shell would run it, until it says that it was

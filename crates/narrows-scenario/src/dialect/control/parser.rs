@@ -29,6 +29,9 @@ const QUESTIONS: [&str; 13] = [
 const SURE: [&str; 8] = ["echo", "printf", "logger", "true", ":", "tc", "ipfw", "dnctl"];
 const UNSURE: [&str; 5] = ["list", "show", "ls", "del", "delete"];
 
+/// Commands of a shell that set variables.
+const SETS: [&str; 7] = ["let", "export", "set", "shift", "declare", "typeset", "readonly"];
+
 /// What to do about loops.
 const LIST: &str = "write the list of values: for i in $(seq 1 4); do …, or use `narrows tc commands` (`narrows ipfw commands`)";
 
@@ -112,28 +115,6 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         }
     }
 
-    /// Whether a function says so itself: `return 1`.
-    fn returns_failure(&self, parts: &[Part]) -> bool {
-        parts.iter().any(|part| match part {
-            Part::Command(piece) => {
-                let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
-                words.next() == Some("return") && words.next().is_some_and(|status| status != "0")
-            }
-            Part::Group(body) | Part::Loop { body, .. } | Part::Count { body, .. } => {
-                self.returns_failure(body)
-            }
-            Part::If(branches) => branches.iter().any(|(_, body)| self.returns_failure(body)),
-            Part::Case { arms, .. } => arms.iter().any(|(_, body)| self.returns_failure(body)),
-            Part::Test { dependent, .. } => {
-                dependent.iter().any(|(_, part)| self.returns_failure(std::slice::from_ref(part)))
-            }
-            Part::Depends { part, .. } | Part::Apart { part, .. } => {
-                self.returns_failure(std::slice::from_ref(part))
-            }
-            Part::Function { .. } | Part::Wrong(_) => false,
-        })
-    }
-
     /// A part that runs in a shell of its own: beside a pipe, or in the background.
     fn apart(&self, part: Part, is_piped: bool, at: &Range<usize>) -> Part {
         let behind = self.text[self.last..].trim_start_matches([' ', '\t']);
@@ -143,7 +124,9 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             Part::Command(piece) => {
                 let is_called = self.functions.contains_key(self.word(piece));
                 let waits = is_background && matches!(self.program(piece), "sleep" | "exit");
-                !is_called && !waits
+                let word = self.word(piece);
+                let sets = word.contains('=') || word.starts_with("((") || SETS.contains(&word);
+                !is_called && !waits && !sets
             }
             Part::Function { .. } | Part::Wrong(_) => true,
             _ => false,
@@ -204,8 +187,9 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
             let ends = matches!(self.word(&piece), "exit" | "return");
             let on = match piece.joined {
                 Joined::OnFailure => Some(Joint::Or),
-                _ if (was_asked || ends && !was_sure) && before.ends_with("&&") => Some(Joint::And),
-                _ => None,
+                _ if !before.ends_with("&&") => None,
+                _ if was_asked || ends && !was_sure => Some(Joint::And),
+                _ => Some(Joint::Then),
             };
             let at = piece.span.clone();
             let is_piped = piece.joined == Joined::Piped;
@@ -360,7 +344,7 @@ impl<I: Iterator<Item = Piece>> Parser<'_, I> {
         let body = self.parts_from(first, &["}"], false, depth + 1);
         match self.take() {
             Some(_) => {
-                let may_fail = self.may_fail(&body) || self.returns_failure(&body);
+                let may_fail = self.may_fail(&body);
                 self.functions.insert(name.clone(), may_fail);
                 Ok(Part::Function { name, body })
             }

@@ -54,6 +54,7 @@ pub(super) fn execute(
         steps: MOST_STEPS,
         functions: BTreeMap::new(),
         calls: 0,
+        failed: false,
     };
     runner.parts(parts);
     runner.problems
@@ -69,12 +70,15 @@ struct Runner<'a, 'p> {
     functions: BTreeMap<&'p str, &'p [Part]>,
     /// How many of them are being executed.
     calls: usize,
+    /// Whether the last command was a function that ended with `return 1`.
+    failed: bool,
 }
 
 impl<'p> Runner<'_, 'p> {
     fn parts(&mut self, parts: &'p [Part]) -> Next {
         let mut worst = Next::Command;
         for part in parts {
+            self.failed &= matches!(part, Part::Depends { .. });
             let next = match part {
                 Part::Command(piece) => match self.left.checked_sub(1) {
                     Some(left) => {
@@ -114,8 +118,11 @@ impl<'p> Runner<'_, 'p> {
     fn one(&mut self, piece: &Piece) -> Next {
         let word = first_word(&self.text[piece.span.clone()]).unwrap_or_default();
         if word == "return" && self.calls > 0 {
+            let status = self.text[piece.span.clone()].split_ascii_whitespace().nth(1);
+            self.failed = status.is_some_and(|status| status.parse::<u8>().is_ok_and(|status| status > 0));
             return Next::Return;
         }
+        self.failed = false;
         let Some(body) = self.functions.get(word).copied() else {
             if piece.joined == Joined::After && self.variables.take_arguments(self.text, &piece.span) {
                 return Next::Command;
@@ -138,7 +145,13 @@ impl<'p> Runner<'_, 'p> {
         let next = self.parts(body);
         self.calls -= 1;
         self.variables.end_function(frame);
-        if next == Next::Return { Next::Command } else { next }
+        match next {
+            Next::Return => Next::Command,
+            other => {
+                self.failed = false;
+                other
+            }
+        }
     }
 
     /// The problem of a function that is called by a variable, or with variables of its own: `$RUN a`, `A=1 run`.
@@ -173,7 +186,7 @@ impl<'p> Runner<'_, 'p> {
                 return Next::Command;
             }
             let mut left = MOST_LOOKED_AT;
-            if self.waits(part, &mut left) {
+            if self.waits(part, &mut left) && self.matters(part, Joint::And, &mut left) {
                 return self.wrong(
                     Problem::new("commands in the background that wait: what follows does not wait for them")
                         .at(at)
@@ -212,6 +225,17 @@ impl<'p> Runner<'_, 'p> {
 
     /// What depends on the command before: a command that fails is none here.
     fn depends(&mut self, on: Joint, at: &Range<usize>, part: &'p Part) -> Next {
+        match (on, std::mem::take(&mut self.failed), part) {
+            (Joint::Or, true, Part::Command(piece)) => {
+                return self.one(&Piece { joined: Joined::After, ..piece.clone() });
+            }
+            (Joint::Or, true, _) | (Joint::Then, false, _) => return self.parts(std::slice::from_ref(part)),
+            (Joint::And | Joint::Then, true, _) => {
+                self.failed = true;
+                return Next::Command;
+            }
+            (Joint::And | Joint::Or, false, _) => {}
+        }
         let word = match part {
             Part::Command(piece) => self.word(piece),
             _ => "",
@@ -231,7 +255,7 @@ impl<'p> Runner<'_, 'p> {
                     .help(format!("scripts are read, not run: {KEEP}")),
             ),
             Joint::Or => Next::Command,
-            Joint::And => self.parts(std::slice::from_ref(part)),
+            Joint::And | Joint::Then => self.parts(std::slice::from_ref(part)),
         }
     }
 
@@ -579,7 +603,7 @@ impl<'p> Runner<'_, 'p> {
         let compared = |piece: &Range<usize>| {
             // They would be taken for redirections.
             let raw = &text[piece.clone()];
-            if raw.contains("[[") && raw.split_ascii_whitespace().any(|word| matches!(word, "<" | ">")) {
+            if raw.contains("[[") && raw.contains(['<', '>']) {
                 return None;
             }
             compared(&words(test.start + piece.start..test.start + piece.end).ok()?)

@@ -221,7 +221,6 @@ fn what_depends_on_commands_that_may_fail_is_refused() {
     for text in [
         "[ a = b ] && { echo x; } && tc x",
         "[ a = a ] && grep -q x FILE && tc x",
-        "f() { return 1; }\nf && tc x",
         "f() { [ -n \"$1\" ]; }\nf && tc x",
         "{ grep -q x y; } && tc x",
         "((i = 0)) && tc x",
@@ -232,6 +231,12 @@ fn what_depends_on_commands_that_may_fail_is_refused() {
     }
     for (text, last) in [
         ("f() { x; return 0; }\nf && tc y", "tc y"),
+        // What a function says is known.
+        ("f() { if [ -z \"$1\" ]; then return 1; fi; x; }\nf && tc y; z", "z"),
+        ("f() { if [ -z \"$1\" ]; then return 1; fi; x; }\nf a && tc y", "tc y"),
+        ("f() { g; return 1; }\nf || tc y", "tc y"),
+        ("f() { return 1; }\nf || exit\nz", "exit"),
+        ("f() { x || return 1; }\nf && g && tc y", "tc y"),
         ("[ a = a ] && { x; }\ntc y", "tc y"),
         ("{ x; } && tc y", "tc y"),
         ("[ a = a ] && x && tc y", "tc y"),
