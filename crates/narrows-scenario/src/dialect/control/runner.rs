@@ -180,8 +180,7 @@ impl<'p> Runner<'_, 'p> {
     /// A part in a shell of its own.
     fn apart(&mut self, part: &'p Part, is_background: bool, at: &Range<usize>) -> Next {
         if is_background {
-            if matches!(part, Part::Command(piece) if self.word(piece) != "exit" && !self.functions.contains_key(self.word(piece)))
-            {
+            if matches!(part, Part::Command(piece) if self.sleeps(piece)) {
                 // It waits by itself: what follows does not.
                 return Next::Command;
             }
@@ -198,6 +197,13 @@ impl<'p> Runner<'_, 'p> {
         let next = self.parts(std::slice::from_ref(part));
         *self.variables = kept;
         if matches!(next, Next::End | Next::Return) { Next::Command } else { next }
+    }
+
+    /// Whether a command is `sleep`.
+    fn sleeps(&self, piece: &Piece) -> bool {
+        let mut words = self.text[piece.span.clone()].split_ascii_whitespace();
+        let first = words.find(|word| !raises_rights(word)).unwrap_or_default();
+        first.rsplit('/').next() == Some("sleep")
     }
 
     /// Whether a part sleeps, as far as its words say.

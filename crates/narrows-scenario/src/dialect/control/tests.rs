@@ -201,6 +201,9 @@ fn what_runs_in_a_shell_of_its_own_leaves_nothing() {
         ("for i in 1 2; do x $i; done | cat\ny $i", &["x 1", "x 2", "cat", "y"]),
         ("f() { x; exit; }; f &\ny", &["x", "exit", "y"]),
         ("sleep 5 &\ny", &["y"]),
+        // Assignments are of that shell, and the command runs.
+        ("A=1\nA=2 &\ny $A", &["y 1"]),
+        ("A=1 x &\ny", &["x", "y"]),
         ("{ x; } &\ny &\nz", &["x", "y", "z"]),
     ] {
         let text = text.replace("y $i", "y \"${i:-}\"");
