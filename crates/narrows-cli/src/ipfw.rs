@@ -60,11 +60,15 @@ enum Explained {
 #[command(after_help = "\
 Examples:
   narrows ipfw check scenarios/ipfw/adsl.conf
+  narrows ipfw check shape.sh -- 3mbit 40ms
   narrows ipfw check a.conf b.conf --json")]
 struct Check {
     /// Script files
     #[arg(required = true, value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
     files: Vec<String>,
+    /// Arguments that the scripts are started with
+    #[arg(last = true, value_name = "ARG")]
+    arguments: Vec<String>,
     /// Map an interface that rules name (`recv`, `xmit`, `via`) to its host: em0=client [default: a single one is the client's]
     #[arg(long = "interface", value_name = "NAME=HOST")]
     interfaces: Vec<String>,
@@ -143,7 +147,8 @@ fn check(args: &Check) -> Result<u8, Failure> {
 }
 
 fn explained<'a>(file: &'a str, args: &Check, interfaces: &Interfaces) -> Result<Explanation<'a>, Failure> {
-    let script = Script::load(file, interfaces)?;
+    let arguments = (!args.arguments.is_empty()).then_some(&args.arguments[..]);
+    let script = Script::load(file, arguments, interfaces)?;
     let scenario = script.scenario(file)?;
     outputs::check_scenario(&[("--json", args.json.path())], &scenario, Some(Path::new(file)))?;
     let lines = script.lines.iter().map(ToString::to_string);

@@ -5,7 +5,7 @@
 //! value does not load other samples, and a run can be replayed from what was read.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::embedded::preset_trace;
@@ -29,7 +29,7 @@ pub const LONGEST_SCRIPT: u64 = 128 << 20;
 /// # Errors
 /// If the file cannot be read, is not text, or is longer than [`LONGEST_TEXT`], as an endless device is.
 pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
-    bounded(path, what, LONGEST_TEXT)
+    bounded(path, what, LONGEST_TEXT, false)
 }
 
 /// As [`read_text`], for a script of tc or ipfw, which may have up to [`LONGEST_SCRIPT`] bytes.
@@ -37,15 +37,36 @@ pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioEr
 /// # Errors
 /// As [`read_text`].
 pub fn read_script(path: &Path) -> Result<(String, String), ScenarioError> {
-    bounded(path, "script", LONGEST_SCRIPT)
+    bounded(path, "script", LONGEST_SCRIPT, true)
 }
 
-fn bounded(path: &Path, what: &str, most: u64) -> Result<(String, String), ScenarioError> {
+fn bounded(path: &Path, what: &str, most: u64, is_lossy: bool) -> Result<(String, String), ScenarioError> {
     let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
-    text_of(path, most).map(|text| (text, file.clone())).map_err(|why| {
+    text_of(path, most, is_lossy).map(|text| (text, file.clone())).map_err(|why| {
         let problem = Problem::new(format!("the {what} `{file}` cannot be read: {why}"));
         ScenarioError::new(&file, "", vec![problem])
     })
+}
+
+/// The longest file beside a script that it reads.
+const LONGEST_BESIDE: u64 = 1 << 20;
+
+/// The text of a file that a script names, if it is in the folder of the script.
+pub(crate) fn inside(folder: &Path, name: &str) -> Option<String> {
+    let path = Path::new(name);
+    let inside = path.strip_prefix(folder).ok().filter(|_| !folder.as_os_str().is_empty()).unwrap_or(path);
+    if !inside.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return None;
+    }
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    // A link may lead out of it.
+    let (folder, file) = (folder.canonicalize().ok()?, folder.join(inside).canonicalize().ok()?);
+    if !file.starts_with(&folder) || !file.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).ok()?.take(LONGEST_BESIDE + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= LONGEST_BESIDE).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads a file of any kind; `-` is the standard input.
@@ -68,7 +89,8 @@ pub fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Err(std::io::Error::other(format!("it is larger than {} MiB", MOST_BYTES >> 20)))
 }
 
-fn text_of(path: &Path, most: u64) -> Result<String, String> {
+/// With `is_lossy`, what is not UTF-8, as comments of old scripts are, becomes `\u{fffd}`.
+fn text_of(path: &Path, most: u64, is_lossy: bool) -> Result<String, String> {
     let why = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".into(),
         _ => error.to_string(),
@@ -82,7 +104,13 @@ fn text_of(path: &Path, most: u64) -> Result<String, String> {
     if bytes.len() as u64 > most {
         return Err(format!("it is longer than {} MiB", most >> 20));
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) if is_lossy && !error.as_bytes().contains(&0) => {
+            Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        Err(_) => Err("it is not UTF-8 text".into()),
+    }
 }
 
 /// The source of the files that a scenario names, and a cache of those read so far. Clones share both.

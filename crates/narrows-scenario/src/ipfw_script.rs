@@ -6,6 +6,7 @@ use std::path::Path;
 use narrows_core::Time;
 use narrows_core::rules::{Action, Field, Literal, Test};
 
+use crate::dialect::shell::Start;
 use crate::files;
 use crate::flags::LinkFlags;
 use crate::ipfw::{Context, LaterCommand, Named, Script, TableKey, Written, fits};
@@ -92,6 +93,16 @@ impl Script {
     /// As [`Script::parse`], and if no remaining rule leads to a pipe because all of them name unknown
     /// interfaces.
     pub fn at_interfaces(text: &str, file: &str, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
+        Self::started(text, file, interfaces, Start::default())
+    }
+
+    /// The same for a script that is started like this.
+    fn started(
+        text: &str,
+        file: &str,
+        interfaces: &Interfaces,
+        start: Start<'_>,
+    ) -> Result<Self, ScenarioError> {
         let plain = Scenario::from_flags(&LinkFlags::default())?;
         let addresses = |host: &&str| {
             let ports = plain.ports().iter().filter(|port| port.host == **host);
@@ -103,7 +114,7 @@ impl Script {
         let mut inside = vec![LINK];
         inside.extend(interfaces.client.iter().map(String::as_str));
         let mut outside: Vec<&str> = interfaces.server.iter().map(String::as_str).collect();
-        let named = Named::of(text);
+        let named = Named::of(text, start);
         let elsewhere: Vec<&str> = interfaces.neither.iter().map(String::as_str).collect();
         let known = [&inside[..], &outside[..], &elsewhere[..]].concat();
         let unknown =
@@ -139,6 +150,7 @@ impl Script {
             hosts: &hosts,
             is_end: true,
             no_router: true,
+            start,
             ..Context::default()
         };
         let mut script = Self::parse(text, file, &context)?;
@@ -244,13 +256,17 @@ impl Script {
         }
     }
 
-    /// Reads a script from a file.
+    /// Reads a script from a file, which is started with these arguments; with `None` they are not known.
     ///
     /// # Errors
     /// If the file cannot be read, and as [`Script::parse`].
-    pub fn load(path: impl AsRef<Path>, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
+    pub fn load(
+        path: impl AsRef<Path>,
+        arguments: Option<&[String]>,
+        interfaces: &Interfaces,
+    ) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_script(path.as_ref())?;
-        Self::at_interfaces(&text, &file, interfaces)
+        Self::started(&text, &file, interfaces, Start { arguments, path: Some(path.as_ref()) })
     }
 
     /// Builds a scenario of a client and a server with these rules between them: `out` is from the client

@@ -53,6 +53,7 @@ mod value;
 mod way;
 
 pub use bound::DefaultBound;
+pub use dialect::shell::Start;
 pub use direction::Direction;
 pub use embedded::preset_trace;
 pub use engine_change::EngineChange;

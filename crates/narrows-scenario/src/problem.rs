@@ -257,6 +257,10 @@ impl Problem {
         }
     }
 
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// Adds what is allowed, or what to do.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());

@@ -8,6 +8,7 @@ use narrows_core::rules::{Addresses, FlowFields, Masked, TableTest};
 
 use super::lexer::Word;
 use super::numbers;
+use crate::dialect::shell::Start;
 use crate::problem::{Found, Problem};
 
 /// External names that rules may use.
@@ -36,6 +37,8 @@ pub struct Context<'a> {
     /// The command is one of a script: what it names without effect in ipfw has none here either, with a remark. A command
     /// for a run is then an error, as it does nothing that was meant.
     pub is_script: bool,
+    /// What the script is started with.
+    pub start: Start<'a>,
 }
 
 impl Default for Context<'_> {
@@ -53,6 +56,7 @@ impl Default for Context<'_> {
             flow_tables: &[],
             no_router: false,
             is_script: false,
+            start: Start::default(),
         }
     }
 }

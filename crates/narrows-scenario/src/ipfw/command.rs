@@ -151,7 +151,7 @@ pub(crate) fn read_all(
     context: &Context<'_>,
 ) -> Result<Vec<(Command, String, Range<usize>)>, Problems> {
     let (mut commands, mut problems) = (Vec::new(), Problems::default());
-    let lines = source::commands(text);
+    let lines = source::commands(text, context.start);
     let mut interface_tables = interfaces::tables(lines.iter().flatten());
     interface_tables.extend_from_slice(context.interface_tables);
     let mut flow_tables = context.flow_tables.to_vec();

@@ -11,6 +11,7 @@ use super::lexer::{Line, Word};
 use super::options::{Made, fits};
 use super::reader::Reader;
 use super::source;
+use crate::dialect::shell::Start;
 use crate::problem::{Found, Problem, one_of};
 
 impl Reader<'_> {
@@ -88,7 +89,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str, start: Start<'_>) -> Self {
         let is_name = |text: &str| {
             !matches!(text, "any" | "none")
                 && !text.starts_with("table(")
@@ -96,7 +97,7 @@ impl Named {
                 && !is_loopback(text)
         };
         let mut named = Self::default();
-        let lines: Vec<_> = source::commands(text).into_iter().flatten().collect();
+        let lines: Vec<_> = source::commands(text, start).into_iter().flatten().collect();
         let tables = tables(&lines);
         for line in lines {
             for name in entries(&line.words, &tables) {

@@ -45,6 +45,8 @@ pub(super) struct Line {
     pub(super) span: Range<usize>,
     /// Number of its first line, from 1.
     pub(super) number: usize,
+    /// Problems of variables of a shell that are not set, in whose place there is no word.
+    pub(super) unset: Vec<Problem>,
 }
 
 /// The commands of a text, one on each line.

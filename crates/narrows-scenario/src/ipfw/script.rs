@@ -109,7 +109,7 @@ impl Script {
         let mut script = Self::default();
         let mut problems = Problems::default();
         let mut places = Places::default();
-        let commands = source::commands(text);
+        let commands = source::commands(text, context.start);
         let interface_tables = interfaces::tables(commands.iter().flatten());
         let states = only_name_of_states(&commands).or(context.states);
         let flow_tables = flows::tables(commands.iter().flatten());
@@ -159,7 +159,8 @@ impl Script {
         context: &Context<'_>,
         places: &mut Places,
     ) -> Result<(), Problem> {
-        let mut remarks = Vec::new();
+        let unset = |problem: &Problem| format!("{}: a shell has no word in its place", problem.title());
+        let mut remarks = line.unset.iter().map(unset).collect();
         let command = command::read(line, context, &mut remarks)?;
         places.note(line, &command, self.lines.len());
         match (&command, &places.disabled) {

@@ -1,22 +1,21 @@
 //! Splits scripts into commands. A line that starts with an ipfw command is read as ipfw reads a file of
 //! rules; all others are read as a shell reads its script, and its branches, loops and functions are
-//! executed as in [`control`]. No program is run.
+//! executed as in [`shell`]. No program is run.
 //!
 //! An indented line that is not a command of its own continues the previous line, as in published listings.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
 use super::programs;
 use super::verbs::{is_command, is_program};
-use crate::dialect::control::{self, Next};
-use crate::dialect::shell::{self, Joined, Lines, Piece, raises_rights};
-use crate::dialect::{Variables, as_words};
+use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, as_words, raises_rights};
 use crate::problem::Problem;
 
 /// The commands of a script in order, each with the problem if it cannot be read.
-pub(super) fn commands(text: &str) -> Vec<Result<Line, Problem>> {
-    let found = read(text);
+pub(super) fn commands(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
+    let found = read(text, start);
     if !found.is_empty() {
         return found;
     }
@@ -26,75 +25,57 @@ pub(super) fn commands(text: &str) -> Vec<Result<Line, Problem>> {
         ["ipfw ", "dnctl "].iter().any(|program| command.starts_with(program))
     };
     let line = |raw: &str| if is_prompt(raw) { raw.replacen('#', " ", 1) } else { raw.to_owned() };
-    read(&text.split_inclusive('\n').map(line).collect::<String>())
+    read(&text.split_inclusive('\n').map(line).collect::<String>(), start)
 }
 
-fn read(text: &str) -> Vec<Result<Line, Problem>> {
+fn read(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
     let functions = functions(text);
     let lines = Lines {
         own: &|start| own(text, start, &functions),
         continued: &|start, end| continued(text, start, end),
     };
-    let pieces = match shell::pieces_among(lines, text) {
-        Ok(pieces) => pieces,
-        Err(problem) => return vec![Err(problem)],
-    };
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let mut commands = Vec::new();
-    let mut command = |piece: &Piece, variables: &mut Variables| {
-        let number = 1 + ends.partition_point(|end| *end < piece.span.start);
-        match one(text, piece, number, variables) {
-            Ok(Some(Command::Line(line))) => commands.push(Ok(line)),
-            Ok(Some(Command::End)) => return Next::End,
+    let mut command = |call: &Call<'_>| {
+        let number = 1 + ends.partition_point(|end| *end < call.span.start);
+        match one(text, call, number) {
+            Ok(Some(line)) => commands.push(Ok(line)),
             Ok(None) => {}
             Err(problem) => {
                 commands.push(Err(problem));
-                return Next::Wrong;
+                return Answer::Wrong;
             }
         }
-        Next::Command
+        Answer::Ran
     };
-    let problems = control::run(text, pieces, &mut Variables::default(), &mut command);
+    let problems = shell::run(text, start, lines, &mut command);
     commands.extend(problems.into_iter().map(Err));
     commands
 }
 
-enum Command {
-    Line(Line),
-    /// `exit`: no later command runs.
-    End,
-}
-
 /// Reads one command; `None` if it has no effect.
-fn one(
-    text: &str,
-    piece: &Piece,
-    number: usize,
-    variables: &mut Variables,
-) -> Result<Option<Command>, Problem> {
-    if piece.joined == Joined::Batch {
-        return Ok(Some(Command::Line(rules(text, piece, number))));
+fn one(text: &str, call: &Call<'_>, number: usize) -> Result<Option<Line>, Problem> {
+    let is_own = call.words.is_empty();
+    if is_own {
+        return Ok(Some(rules(text, call.span.clone(), number)));
     }
-    if shell::redirects(&text[piece.span.clone()]) {
-        return Ok(None);
-    }
+    let mut expanded = call.words;
     // The prompt of a shell.
-    let raw = &text[piece.span.clone()];
-    let start = piece.span.end - raw.strip_prefix("$ ").unwrap_or(raw).len();
-    let piece = &Piece { span: start..piece.span.end, ..piece.clone() };
-    let span = variables.assign_for(text, piece)?;
-    let expanded = match variables.words(text, span.clone()) {
-        Ok(expanded) => expanded,
-        // What processes output, or handles a failure, has no effect on the network.
-        Err(_) if piece.joined != Joined::After => return Ok(None),
-        Err(problem) => match text[span.clone()].split_whitespace().next() {
-            // Nor does what is printed.
-            Some(program) if programs::prints(program) => variables.words_with_names(text, span.clone())?,
-            _ => return Err(problem),
-        },
-    };
-    let mut line = Line { span: span.start..span.start, number, ..Line::default() };
-    let mut words = as_words(&expanded, span.end);
+    if expanded.first().is_some_and(|first| first.text() == "$") {
+        expanded = &expanded[1..];
+    }
+    let Some(program) = expanded.iter().find(|word| !raises_rights(word.text())) else { return Ok(None) };
+    if let Some(problem) = expanded.iter().find_map(|word| word.problem()) {
+        // What processes output, or prints, has no effect on the network.
+        match call.role {
+            Role::Piped => return Ok(None),
+            _ if programs::prints(program.text()) => {}
+            _ => return Err(problem.clone()),
+        }
+    }
+    let unset = call.unset.iter().filter_map(|word| word.problem().cloned()).collect();
+    let mut line = Line { span: call.span.start..call.span.start, number, unset, ..Line::default() };
+    let mut words = as_words(expanded, call.span.end);
     while let Some(word) = words.take() {
         let place = word.span();
         if line.words.is_empty() && line.comment.is_none() {
@@ -110,32 +91,23 @@ fn one(
     if let Some(name) = first.text.strip_prefix('@') {
         first.text = name.into();
     }
-    if first.text == "exit" {
-        return Ok((piece.joined == Joined::After).then_some(Command::End));
-    }
     // The lines of its here-document stand for themselves.
-    if is_program(&first.text) && shell::is_batch(raw) && raw.contains("<<") {
+    if call.reads_lines {
         return Ok(None);
     }
     let counts = is_program(&first.text) || programs::is_refused(&first.text);
-    match piece.joined {
-        Joined::Piped if !counts => Ok(None),
-        Joined::OnFailure if counts => {
-            Err(first.problem("a command that depends on the failure of another").help(
-                "scripts are read, not run: keep the command that applies, or use `narrows ipfw commands`",
-            ))
-        }
-        Joined::OnFailure => Ok(None),
-        Joined::After | Joined::Piped | Joined::Batch => Ok(Some(Command::Line(line))),
+    match call.role {
+        Role::Piped if !counts => Ok(None),
+        Role::Command | Role::Piped | Role::Line => Ok(Some(line)),
     }
 }
 
 /// Reads lines as ipfw reads a file of rules.
-fn rules(text: &str, piece: &Piece, number: usize) -> Line {
+fn rules(text: &str, span: Range<usize>, number: usize) -> Line {
     let mut line = Line::default();
-    for (raw, start, index) in raw_lines(&text[piece.span.clone()]) {
+    for (raw, start, index) in raw_lines(&text[span.clone()]) {
         if line.comment.is_none() {
-            line.append(physical(raw, piece.span.start + start, number + index - 1));
+            line.append(physical(raw, span.start + start, number + index - 1));
         }
     }
     line
@@ -206,6 +178,9 @@ fn continues(text: &str, start: usize, line: usize, further: usize) -> bool {
 
 /// A problem of a command, at its line if it has no place.
 pub(super) fn of_line(problem: Problem, line: &Line) -> Problem {
+    if let Some(unset) = line.unset.first() {
+        return unset.clone();
+    }
     let problem = problem.at(&line.span);
     match line.words.iter().any(|word| word.text.ends_with(';') || word.text == "&&") {
         true => problem.help(

@@ -8,9 +8,8 @@ use super::action::Shared;
 use super::command::Command;
 use super::netfilter;
 use super::programs::{self, is_firewall, is_tc};
-use crate::dialect::shell::{self, Joined, Piece};
+use crate::dialect::shell::{Call, Role, as_words, is_batch_flag};
 use crate::dialect::sleep::{self, SLEEP};
-use crate::dialect::{Expanded, Variables, as_words};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
 use crate::problem::{Found, Problem};
@@ -54,47 +53,38 @@ pub(super) enum Line {
 }
 
 /// Reads one command; `None` if it has no effect.
-pub(super) fn read(
-    text: &str,
-    piece: &Piece,
-    variables: &mut Variables,
-    shared: &mut Shared,
-) -> Result<Option<Line>, Problem> {
-    if shell::redirects(&text[piece.span.clone()]) {
-        return Ok(None);
-    }
-    let span = variables.assign_for(text, piece)?;
-    let raw = &text[piece.span.clone()];
-    // `iptables -C RULE || iptables -A RULE` adds a rule that is not there yet.
-    let is_missing = piece.joined == Joined::OnFailure && follows_a_check(&text[..piece.span.start]);
-    let piece = &Piece { joined: if is_missing { Joined::After } else { piece.joined }, ..piece.clone() };
-    if matches!(piece.joined, Joined::OnFailure | Joined::Piped) {
-        // Most of them are not tc commands, and their expansions do not matter.
-        let words = variables.words(text, span.clone()).unwrap_or_default();
-        return of_words(&words, raw, piece, span, None, shared);
-    }
-    let problem = match variables.words(text, span.clone()) {
-        Ok(words) => return of_words(&words, raw, piece, span, None, shared),
-        Err(problem) => problem,
+pub(super) fn read(call: &Call<'_>, shared: &mut Shared) -> Result<Option<Line>, Problem> {
+    let Some(unknown) = call.words.iter().find(|word| word.problem().is_some()) else {
+        // Where a variable is not set, that is why words are missing.
+        let unset = || call.unset.first().and_then(|word| word.problem().cloned());
+        return of_words(call, None, shared).map_err(|problem| unset().unwrap_or(problem));
     };
+    let problem = unknown.problem();
+    let unnamed = call.words.iter().find(|word| !word.is_named());
     // What is not in the script may be the name of a device.
-    let Ok(words) = variables.words_with_names(text, span.clone()) else { return Err(problem) };
-    let end = span.end;
-    of_words(&words, raw, piece, span, Some(&problem), shared).map_err(|inner| {
-        let other = not_a_device(&as_words(&words, end)).map(Word::span);
+    if let Some(unnamed) = unnamed.filter(|_| !is_printed(call)) {
+        return Err(unnamed
+            .problem()
+            .or(problem)
+            .cloned()
+            .unwrap_or_else(|| Problem::new("a value that is not known")));
+    }
+    of_words(call, problem, shared).map_err(|inner| {
+        let words = as_words(call.words, call.span.end);
+        let other = not_a_device(&words).map(Word::span);
+        let of_other = |span: &Range<usize>| {
+            call.words.iter().find(|word| word.span() == *span).and_then(|word| word.problem().cloned())
+        };
         match other {
             None => inner,
-            Some(span) => variables.words(text, span).err().unwrap_or(problem),
+            Some(span) => of_other(&span).or(problem.cloned()).unwrap_or(inner),
         }
     })
 }
 
-/// Whether the command before `||` asks whether a rule of iptables is there.
-fn follows_a_check(text: &str) -> bool {
-    let before = text.trim_end().strip_suffix("||").unwrap_or_default();
-    let command =
-        before.rsplit(['\n', ';', '|', '&']).find(|part| !part.trim().is_empty()).unwrap_or_default();
-    command.contains("tables") && [" -C ", " --check "].iter().any(|check| command.contains(check))
+/// Whether the command only prints its words.
+fn is_printed(call: &Call<'_>) -> bool {
+    call.words.first().is_some_and(|first| matches!(first.text(), "echo" | "printf" | "logger" | "cat"))
 }
 
 /// The first value that is not in the script where no name of a device stands.
@@ -110,14 +100,12 @@ fn not_a_device<'a>(words: &Words<'a>) -> Option<Word<'a>> {
 
 /// Reads the words of a command. `unknown` is the problem if some words are not in the script, but names of variables.
 fn of_words(
-    expanded: &[Expanded],
-    raw: &str,
-    piece: &Piece,
-    span: Range<usize>,
+    call: &Call<'_>,
     unknown: Option<&Problem>,
     shared: &mut Shared,
 ) -> Result<Option<Line>, Problem> {
-    let mut words = as_words(expanded, span.end);
+    let span = call.span.clone();
+    let mut words = as_words(call.words, span.end);
     skip_prompt(&mut words);
     let namespace = programs::entered(&mut words);
     shared.enter(namespace.as_deref());
@@ -131,27 +119,19 @@ fn of_words(
     {
         return Err(problem.clone());
     }
-    match piece.joined {
-        Joined::After => {}
+    match call.role {
+        Role::Command => {}
         // A batch has the words behind `tc`.
-        Joined::Batch => {
-            return command(words, span, None, shared).map(Some);
-        }
-        // Commands that process output, or handle a failure, do not affect the network.
-        Joined::OnFailure | Joined::Piped if !is_tc && !is_firewall(first) => return Ok(None),
-        Joined::Piped if !is_tc => return Ok(None),
-        Joined::OnFailure => {
-            return Err(first.problem("a command that depends on the failure of another").help(
-                "scripts are read, not run: keep the command that applies, or use `narrows tc commands`",
-            ));
-        }
-        Joined::Piped => {
+        Role::Line => return command(words, span, None, shared).map(Some),
+        // Commands that process output do not affect the network.
+        Role::Piped if !is_tc => return Ok(None),
+        Role::Piped => {
             return Err(first
                 .problem("a tc command that reads another command's output")
                 .help("write the commands themselves, one per line"));
         }
     }
-    if first.text == "exit" || programs::replaces_the_shell(&words) {
+    if programs::replaces_the_shell(&words) {
         return Ok(Some(Line::End));
     }
     if first.text.rsplit('/').next() == Some(SLEEP) {
@@ -185,7 +165,7 @@ fn of_words(
     }
     if is_tc {
         words.take();
-        if let Some(batch) = batch(&words, shell::is_batch(raw) && raw.contains("<<"))? {
+        if let Some(batch) = batch(&words, call.reads_lines)? {
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
     } else if !matches!(first.text, "qdisc" | "class" | "filter" | "chain" | "actions") {
@@ -194,6 +174,9 @@ fn of_words(
                 "Not a command of tc. The link of {device}, if the script configures it, has this MTU: longer packets are fragmented or answered."
             );
             return Ok(Some(Line::Mtu { device, bytes, passed: Passed { span, words } }));
+        }
+        if let Some(problem) = programs::sourced(&words) {
+            return Err(problem);
         }
         let unknown = programs::unknown(&words);
         return match (programs::passed_over(&mut words), unknown) {
@@ -275,7 +258,7 @@ fn slept(after: Word<'_>, words: &mut Words<'_>) -> Result<Option<Duration>, Pro
 fn batch(words: &Words<'_>, reads_below: bool) -> Result<Option<&'static str>, Problem> {
     let mut ahead = words.clone();
     while let Some(flag) = ahead.take().filter(|word| word.text.starts_with('-')) {
-        if !shell::is_batch_flag(flag.text) {
+        if !is_batch_flag(flag.text) {
             continue;
         }
         return match ahead.peek().filter(|word| !word.text.starts_with("-f")) {

@@ -3,7 +3,7 @@
 
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 
 pub(super) fn is_tc(word: Word<'_>) -> bool {
     word.text == "tc" || word.text.ends_with("/tc")
@@ -24,6 +24,12 @@ const OTHERS: &[(&str, &str)] = &[
     ("echo", "It prints text."),
     ("printf", "It prints text."),
     ("set", "It configures the shell."),
+    ("shopt", "It configures the shell."),
+    ("ulimit", "It configures the shell."),
+    ("umask", "It configures the shell."),
+    ("alias", "It configures the shell."),
+    ("trap", "What runs when the script is interrupted or ends is left out."),
+    ("wait", "It waits for other programs."),
     ("true", "It does nothing."),
     ("mkdir", "It makes a folder."),
     ("mount", "It makes a file system accessible."),
@@ -58,8 +64,6 @@ const NOT_PASSED: &[&str] = &[
     "dash",
     "zsh",
     "ksh",
-    "source",
-    ".",
     "eval",
     "exec",
     "make",
@@ -81,28 +85,16 @@ const NOT_PASSED: &[&str] = &[
     "halt",
     "poweroff",
     "shutdown",
-    // They steer the shell, or set its variables.
-    "break",
-    "continue",
-    "return",
-    "read",
-    "unset",
-    "trap",
-    "shift",
-    "getopts",
 ];
 /// Words of tc: a command with these is a mistyped one, or runs one.
 const OF_TC: &[&str] = &["qdisc", "class", "filter", "dev", "tc"];
-/// Where programs of a system are.
-const FOLDERS: &[&str] =
-    &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
-
 /// The name of a program that is passed over because it is not known here, and neither runs tc nor other programs as far as its
 /// words say.
 pub(super) fn unknown<'a>(words: &Words<'a>) -> Option<&'a str> {
     let mut ahead = words.clone();
     let text = ahead.take()?.text;
-    let name = FOLDERS.iter().find_map(|folder| text.strip_prefix(folder)).unwrap_or(text);
+    // A program elsewhere may be a script that runs tc only if its name says so.
+    let name = text.rsplit('/').next().unwrap_or(text);
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'))
         && !name.ends_with(".sh");
@@ -117,6 +109,18 @@ pub(super) fn unknown<'a>(words: &Words<'a>) -> Option<&'a str> {
 fn has_tc(mut words: Words<'_>) -> bool {
     let is_of_tc = |word: &str| OF_TC.contains(&word.rsplit('/').next().unwrap_or(word));
     std::iter::from_fn(|| words.take()).any(|word| word.text.split_whitespace().any(is_of_tc))
+}
+
+/// The problem of a file that a script sources, if it is not beside the script.
+pub(super) fn sourced(words: &Words<'_>) -> Option<Problem> {
+    let mut ahead = words.clone();
+    let first = ahead.take().filter(|word| matches!(word.text, "." | "source"))?;
+    let file = ahead.take().unwrap_or(first);
+    Some(
+        file.problem(format!("the file {} is not read", Found(file.text)))
+            .help("a file in the folder of a script that is given as a file is read: put it there, or write what it says into the script")
+            .help("a shell in a sandbox runs any script, and says its commands of tc: narrows tc commands SCRIPT"),
+    )
 }
 
 /// `exec PROGRAM`: nothing of the script runs after it.

@@ -8,6 +8,7 @@ use super::network::{Place, Placed};
 use super::qdisc::Kind;
 use super::{Device, Script};
 use crate::ScenarioError;
+use crate::dialect::shell::Start;
 use crate::files;
 use crate::link::Way;
 use crate::netem;
@@ -25,19 +26,16 @@ impl Script {
     /// # Errors
     /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        Self::load_with(path, &[])
+        Self::load_with(path, None)
     }
 
-    /// As [`Script::load`], for a script that is started with these arguments; without any they are not known.
+    /// As [`Script::load`], for a script that is started with these arguments; with `None` they are not known.
     ///
     /// # Errors
     /// As [`Script::load`].
-    pub fn load_with(path: impl AsRef<Path>, arguments: &[String]) -> Result<Self, ScenarioError> {
+    pub fn load_with(path: impl AsRef<Path>, arguments: Option<&[String]>) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_script(path.as_ref())?;
-        let mut script = match arguments {
-            [] => Self::parse(&text, &file)?,
-            _ => Self::parse_with(&text, &file, arguments)?,
-        };
+        let mut script = Self::parse_with(&text, &file, Start { arguments, path: Some(path.as_ref()) })?;
         let folder = path.as_ref().parent().unwrap_or(Path::new(""));
         for command in &mut script.commands {
             let Body::Qdisc(Some(Kind::Netem(qdisc))) = &mut command.body else { continue };

@@ -14,9 +14,7 @@ use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;
 use crate::ScenarioError;
-use crate::dialect::Variables;
-use crate::dialect::control::{self, Next};
-use crate::dialect::shell::{self, Piece, raises_rights};
+use crate::dialect::shell::{self, Answer, Call, Lines, Start, raises_rights};
 use crate::link::Way;
 use crate::netem::Verb;
 use crate::problem::{Found, Problem};
@@ -82,25 +80,20 @@ impl Script {
     /// # Errors
     /// The error says which word is invalid, at which line and column, and what is allowed there.
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
-        Self::parse_by(text, name, Variables::default())
+        Self::parse_with(text, name, Start::default())
     }
 
-    /// As [`Script::parse`], for a script that is started with these arguments.
+    /// As [`Script::parse`], for a script that is started like this.
     ///
     /// # Errors
     /// As [`Script::parse`].
-    pub fn parse_with(text: &str, name: &str, arguments: &[String]) -> Result<Self, ScenarioError> {
-        Self::parse_by(text, name, Variables::with_arguments(arguments))
-    }
-
-    fn parse_by(text: &str, name: &str, mut variables: Variables) -> Result<Self, ScenarioError> {
+    pub fn parse_with(text: &str, name: &str, start: Start<'_>) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
         let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut translated: Option<Range<usize>> = None;
         let mut mtus: BTreeMap<String, u32> = BTreeMap::new();
         let mut shared = Shared::default();
-        let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
         let mut down: BTreeMap<String, Range<usize>> = BTreeMap::new();
         let stays_down = |device: &str, span: &Range<usize>| {
@@ -108,8 +101,13 @@ impl Script {
                 .at(span)
                 .help("a link has `outage` for this, in a scenario: leave the line out, or take the device up before packets are sent")
         };
-        let mut take = |piece: &Piece, variables: &mut Variables| {
-            match line::read(text, piece, variables, &mut shared) {
+        let mut take = |call: &Call<'_>| {
+            passed.extend(call.unset.iter().map(|word| {
+                let said = word.problem().map(Problem::title).unwrap_or_default();
+                let words = format!("{said}: a shell has no word in its place.");
+                (commands.len(), Passed { span: word.span(), words })
+            }));
+            match line::read(call, &mut shared) {
                 Ok(Some(Line::Tc(command))) => {
                     let last = later.last().map_or(Duration::ZERO, |moment| moment.at);
                     if command.verb != Verb::Show && now > last {
@@ -122,7 +120,7 @@ impl Script {
                     problems.push(Problem::new("an MTU after `sleep`").at(&passed.span).help(
                         "a script gives devices their MTUs before packets are sent: put it before the `sleep`",
                     ));
-                    return Next::Wrong;
+                    return Answer::Wrong;
                 }
                 Ok(Some(Line::Mtu { device, bytes, passed: other })) => {
                     mtus.insert(device, bytes);
@@ -141,7 +139,7 @@ impl Script {
                     let is_configured = commands.iter().any(configures);
                     if is_configured && let Some((device, span)) = down.pop_first() {
                         problems.push(stays_down(&device, &span));
-                        return Next::Wrong;
+                        return Answer::Wrong;
                     }
                     let words = match is_configured {
                         true => {
@@ -157,7 +155,7 @@ impl Script {
                         .push(Problem::new("a rule of the firewall after `sleep`").at(&passed.span).help(
                         "packets have the marks of a script from its start: put the rule before the `sleep`",
                     ));
-                    return Next::Wrong;
+                    return Answer::Wrong;
                 }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
                     if line.translates() {
@@ -165,20 +163,24 @@ impl Script {
                     }
                     if let Err(problem) = firewalls.entry(namespace).or_default().apply(&line) {
                         problems.push(problem.put_at(&other.span));
-                        return Next::Wrong;
+                        return Answer::Wrong;
                     }
                     passed.push((commands.len(), other));
+                    // No rule is there before the script adds it.
+                    if call.words.iter().any(|word| matches!(word.text(), "-C" | "--check")) {
+                        return Answer::Failed;
+                    }
                 }
-                Ok(Some(Line::End)) => return Next::End,
+                Ok(Some(Line::End)) => return Answer::End,
                 Ok(None) => {}
                 Err(problem) => {
                     problems.push(problem);
-                    return Next::Wrong;
+                    return Answer::Wrong;
                 }
             }
-            Next::Command
+            Answer::Ran
         };
-        let of_shell = control::run(text, pieces, &mut variables, &mut take);
+        let of_shell = shell::run(text, start, Lines::OF_SHELL, &mut take);
         problems.extend(of_shell);
         if let Some(translated) = translated {
             let by_address = commands.iter().find(|command| command.looks_at_addresses());
@@ -221,18 +223,17 @@ impl Script {
 
     /// Whether a text has commands rather than only NetEm options.
     pub fn is_meant(text: &str) -> bool {
-        shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
-            let mut words = text[piece.span].split_whitespace();
-            let first = words
-                .find(|word| !raises_rights(word) && !matches!(*word, "#" | "$" | "do" | "then" | "else"));
+        shell::commands(text).into_iter().any(|command| {
+            let mut words = text[command].split_whitespace();
+            let first = words.find(|word| !raises_rights(word) && !matches!(*word, "#" | "$"));
             first.is_some_and(|word| word.ends_with("tc") || matches!(word, "qdisc" | "class" | "filter"))
         })
     }
 
     /// Whether a text has several tc commands.
     pub fn is_several(text: &str) -> bool {
-        let pieces = shell::pieces(text).unwrap_or_default();
-        pieces.into_iter().filter(|piece| Self::is_meant(&text[piece.span.clone()])).count() > 1
+        let commands = shell::commands(text);
+        commands.into_iter().filter(|command| Self::is_meant(&text[command.clone()])).count() > 1
     }
 
     /// For a network between interfaces of the host: sets the direction of outgoing packets for each of

@@ -296,8 +296,8 @@ fn commands_and_words_are_those_of_a_shell() {
     assert!(class.iter().any(|key| key.contains("10.0.0.1")), "{class:?}");
     for (text, title, at) in [
         (
-            "tc qdisc add dev e root pfifo || tc qdisc add dev e root sfq\n",
-            "a command that depends on the failure of another",
+            "setup || tc qdisc add dev e root sfq\n",
+            "what depends on the success or failure of another command",
             "tc qdisc add dev e root sfq",
         ),
         ("tc qdisc add dev e root pfifo limit \"5\n", "a quote that is not closed", "\"5"),

@@ -54,11 +54,15 @@ fn commands_are_conditions() {
         if ! tc qdisc change dev eth0 root netem delay 4ms; then tc qdisc add dev eth0 root netem delay 5ms; fi\n";
     assert_eq!(keys(text), ["link.up.delay=\"4ms\""]);
     fails(
-        "if tc qdisc show dev eth0 | grep -q netem; then tc qdisc del dev eth0 root; fi\n",
+        "tc qdisc add dev eth0 root fq\nif tc qdisc show dev eth0 | grep -q netem; then tc qdisc del dev eth0 root; fi\n",
         "a condition that depends on more than the script",
         "tc qdisc show",
         &["keep the branch that applies"],
     );
+    // Before the first command, nothing is there.
+    let text = "if tc qdisc show dev eth0 | grep -q netem; then tc qdisc del dev eth0 root; fi\n\
+        [ -n \"$(tc class show dev eth0)\" ] || tc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
     fails(
         "if tc qdisc add dev eth0 root netem delay 2mss; then echo; fi\n",
         "`mss` is not a unit of a time",
@@ -114,6 +118,10 @@ fn batches_are_commands() {
     for text in [
         "tc -batch - <<EOF\nqdisc add dev $DEV root netem delay 2ms\nEOF\n",
         "sudo tc -force -b <<-EOF\n\tqdisc add dev eth0 root netem delay 2ms\n\tEOF\n",
+        "TC=tc\n$TC -b - <<EOF\nqdisc add dev eth0 root netem delay 2ms\nEOF\n",
+        "echo \"qdisc add dev eth0 root netem delay 2ms\" | tc -b -\n",
+        "cat <<EOF | tc -b -\nqdisc add dev eth0 root netem delay 2ms\nEOF\n",
+        "tc -b - <<< 'qdisc add dev eth0 root netem delay 2ms'\n",
     ] {
         assert_eq!(keys(&format!("DEV=eth0\n{text}")), ["link.up.delay=\"2ms\""], "{text}");
     }
@@ -125,9 +133,7 @@ fn batches_are_commands() {
         "rules.txt",
         &["give that file itself"],
     );
-    for text in ["TC=tc\n$TC -b - <<EOF\nqdisc add dev eth1 root fq\nEOF\n", "tc -batch < rules.txt\n"] {
-        fails(text, "a batch whose lines are not read here", "-b", &["tc -batch - <<EOF"]);
-    }
+    fails("tc -batch < rules.txt\n", "a batch whose lines are not read here", "-b", &["tc -batch - <<EOF"]);
 }
 
 #[test]
@@ -136,9 +142,9 @@ fn what_a_shell_would_run_is_refused_by_name() {
     for (text, title, at, says) in [
         (
             "while read x; do tc qdisc add dev $x root fq; done\n",
-            "`while` of a shell is not run",
-            "while",
-            "for i in",
+            "a condition that depends on more than the script",
+            "read x",
+            "keep the branch",
         ),
         (
             "case $(uname) in Linux) tc qdisc add dev a root fq;; esac\n",
@@ -146,15 +152,21 @@ fn what_a_shell_would_run_is_refused_by_name() {
             "$(uname)",
             "keep the branch",
         ),
-        ("shape() {\n tc qdisc add dev a root fq\n", "a function without `}`", "shape()", "as in"),
+        ("shape() {\n tc qdisc add dev a root fq\n", "`{` without `}`", "{", ""),
+        (
+            "shape() tc qdisc add dev a root fq\n",
+            "a function of a shell that is not understood",
+            "shape",
+            "as in",
+        ),
         ("again() { again; }\nagain\n", "functions that call one another more than 32 deep", "again;", ""),
         (
             "for ((i=0; i<3)); do tc qdisc add dev a root fq; done\n",
-            "`for` without a list",
+            "`for` that is not understood",
             "for",
             "for i in 1 2 3",
         ),
-        ("for i in 1 2\ntc qdisc add dev a root fq\n", "`for` that is not understood", "for", ""),
+        ("for i in 1 2\ntc qdisc add dev a root fq\n", "`for` without `do`", "for", ""),
         ("for i in 1 2; do tc qdisc add dev a$i root fq\n", "`for` without `done`", "for", ""),
         ("done\n", "`done` without what it belongs to", "done", ""),
         (
@@ -284,11 +296,10 @@ fn programs_that_are_not_known() {
     assert!(words.iter().any(|word| *word == killall), "{words:?}");
     for line in [
         "./setup.sh",
-        "/opt/setup",
+        "/opt/setup.sh",
         "setup.sh eth0",
         "bash setup.sh",
         "make",
-        "eval x",
         "nft add rule x",
         "tcc qdisc add dev eth0 root fq",
         "qdsic add dev eth0 root fq",
@@ -380,8 +391,8 @@ fn tables_of_iptables_beside_mangle() {
     );
     assert!(keys(&added).join("\n").contains("protocol = \"tcp\""), "{:?}", keys(&added));
     fails(
-        &format!("true || iptables {mark}\n"),
-        "a command that depends on the failure of another",
+        &format!("setup || iptables {mark}\n"),
+        "what depends on the success or failure of another command",
         "iptables",
         &[],
     );
@@ -409,14 +420,17 @@ fn what_a_shell_does_beside_the_commands() {
         "D=2\nmodprobe ifb || return 1\n",
         "A=$1 D=2\n",
         "D=2\nip link set eth0 txqueuelen 100\n",
+        "D=3\nprintf -v D %d 2\n",
+        "D=2\ncontinue\n",
     ] {
         assert_eq!(keys(&format!("{before}{add}")), ["link.up.delay=\"2ms\""], "{before}");
     }
     for (before, title) in [
-        ("D=2\ngrep -q x f || D=8\n", "`$D` has the output of a command as its value"),
-        ("D=2\ncontinue\n", "`continue` is not a command of tc"),
-        ("D=2\nread D\n", "`read` is not a command of tc"),
-        ("D=2\nprintf -v D 9\n", "`printf` is not a command of tc"),
+        (
+            "D=2\ngrep -q x f || D=8\n",
+            "`$D` has what a condition decides that depends on more than the script",
+        ),
+        ("D=2\nread D\n", "`$D` has what the script reads as its value"),
         ("D=2\ngrep -q x f && exit\n", "what depends on the success or failure of another command"),
         ("D=2\ngrep -q x f && ", "what depends on the success or failure of another command"),
         (
@@ -451,7 +465,8 @@ fn scripts_have_the_arguments_that_they_are_started_with() {
         case ${3:-keep} in keep) ;; *) tc qdisc del dev $DEV root;; esac\n";
     let given = |arguments: &[&str]| {
         let arguments: Vec<String> = arguments.iter().map(|&word| word.into()).collect();
-        Script::parse_with(text, "x.sh", &arguments).map(|script| script.assignments(false).unwrap())
+        Script::parse_with(text, "x.sh", narrows_scenario::Start { arguments: Some(&arguments), path: None })
+            .map(|script| script.assignments(false).unwrap())
     };
     assert_eq!(given(&["eth0", "5", "7"]).unwrap(), ["link.up.queue=\"7 packets\""]);
     assert!(given(&["eth0", "5", "6", "7"]).unwrap().is_empty());
@@ -528,4 +543,70 @@ fn numbers_of_classes_without_a_discipline() {
         ))
     };
     assert_eq!(filter("20"), filter("2:20"));
+}
+
+/// What a script sources, or reads, is beside it; nothing else of the host is opened.
+#[test]
+fn files_of_a_script_are_beside_it() {
+    let folder = std::env::temp_dir().join(format!("narrows-tc-beside-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("lib")).unwrap();
+    let script = folder.join("shape.sh");
+    std::fs::write(
+        folder.join("lib/qos.conf"),
+        "DELAY=2ms\nshape() { tc qdisc add dev $1 root netem delay $DELAY; }\n",
+    )
+    .unwrap();
+    std::fs::write(folder.join("devices"), "# devices\neth0\n").unwrap();
+    for text in [
+        "HERE=$(cd \"$(dirname \"$0\")\" && pwd)\n. \"$HERE/lib/qos.conf\"\nshape eth0\n",
+        "source ./lib/qos.conf\nwhile read -r dev; do case $dev in '#'*) continue;; esac; shape $dev; done < devices\n",
+        "[ -f lib/qos.conf ] && . lib/qos.conf\nfor dev in $(grep -v '#' devices); do shape $dev; done\n",
+    ] {
+        std::fs::write(&script, text).unwrap();
+        let made = Script::load(&script).unwrap_or_else(|error| panic!("{text}{error}"));
+        assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    for outside in ["/etc/hostname", "../shape.conf", "lib/../../x", "missing.conf"] {
+        std::fs::write(&script, format!(". {outside}\ntc qdisc add dev eth0 root fq\n")).unwrap();
+        let error = Script::load(&script).unwrap_err().to_string();
+        assert!(error.contains(&format!("the file `{outside}` is not read")), "{error}");
+    }
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("link")).unwrap();
+    std::fs::write(&script, ". ./link\ntc qdisc add dev eth0 root fq\n").unwrap();
+    assert!(Script::load(&script).unwrap_err().to_string().contains("is not read"));
+    // What is wrong in such a file is said where it is sourced, without its lines.
+    std::fs::write(folder.join("lib/qos.conf"), "tc qdisc add dev eth0 root secret\n").unwrap();
+    std::fs::write(&script, "\n. lib/qos.conf\n").unwrap();
+    let error = Script::load(&script).unwrap_err().to_string();
+    assert!(error.contains("shape.sh:2:1"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A variable that nothing sets is no word, as in a shell, and a note says so; where a word is missing then, that is why.
+#[test]
+fn variables_that_are_not_set() {
+    let text = "tc qdisc add dev eth0 root netem delay 2ms $JITTER\n";
+    assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
+    let said = Script::parse(text, "x.sh").unwrap().explain().unwrap();
+    let words: Vec<&String> = said.iter().flat_map(|one| &one.words).collect();
+    let unset = "`$JITTER` is a variable of a shell that is not set: a shell has no word in its place.";
+    assert!(words.iter().any(|word| *word == unset), "{words:?}");
+    for (text, at) in [
+        ("tc qdisc add dev eth0 root netem delay $DELAY\n", "$DELAY"),
+        ("tc qdisc add dev eth0 root netem delay ${DELAY}ms\n", "${DELAY}ms"),
+        ("$TC qdisc add dev eth0 root fq\n", "$TC"),
+    ] {
+        fails(
+            text,
+            &format!(
+                "`${}` is a variable of a shell that is not set",
+                at.trim_start_matches("${")
+                    .trim_start_matches('$')
+                    .trim_end_matches("ms")
+                    .trim_end_matches('}')
+            ),
+            at,
+            &["set it above"],
+        );
+    }
 }

@@ -1,0 +1,247 @@
+//! Chains of commands, and what depends on the success of one: that is tried where it is not known.
+
+use std::ops::Range;
+
+use super::KEEP;
+use super::state::{Flow, Output, Place, Runner, Status, Trial, lines_of};
+use super::tree::{Chain, Command, Joint, Pipeline};
+use super::values::{Missing, Scalar, Value};
+use crate::problem::Problem;
+
+/// What a trial found.
+pub(super) struct Tried {
+    pub(super) done: Trial,
+    pub(super) flow: Flow,
+    /// The variables that it changed.
+    pub(super) changed: Vec<String>,
+    /// Whether it prints something that is captured.
+    prints: bool,
+}
+
+impl Runner<'_> {
+    pub(super) fn chain(&mut self, chain: &Chain) -> Flow {
+        if self.is_over {
+            return Flow::Exit;
+        }
+        if chain.is_background {
+            return self.background(chain);
+        }
+        self.joined(chain)
+    }
+
+    pub(super) fn joined(&mut self, chain: &Chain) -> Flow {
+        let Chain { first, rest, .. } = chain;
+        // In a chain, only the failure of its last command ends the script.
+        let has_rest = usize::from(!rest.is_empty());
+        self.conditions += has_rest;
+        let flow = self.pipeline(first);
+        self.conditions -= has_rest;
+        if flow != Flow::On {
+            return flow;
+        }
+        let mut is_last = rest.is_empty() && !first.is_negated;
+        let mut asked = span_of(first);
+        for (index, (joint, pipeline)) in rest.iter().enumerate() {
+            is_last = false;
+            let span = span_of(pipeline);
+            let runs = match (self.status, joint) {
+                (Status::Known(0), Joint::And) | (Status::Known(1..), Joint::Or) => true,
+                (Status::Known(_), _) => continue,
+                (Status::Assumed, _) => {
+                    match self.assumed(*joint, pipeline) {
+                        true => {}
+                        false => {
+                            self.depends(&span);
+                            return Flow::On;
+                        }
+                    }
+                    *joint == Joint::And
+                }
+                (Status::WithoutArguments(status), _) => {
+                    // Whether it holds does not matter where it leads to nothing.
+                    let ends = rest[index..].iter().all(|(_, pipeline)| self.is_harmless(pipeline));
+                    if ends {
+                        self.status = Status::SUCCESS;
+                        return Flow::On;
+                    }
+                    (status == 0) == (*joint == Joint::And)
+                }
+                (Status::Unknown { is_condition }, _) => {
+                    let trial = self.tried(|runner| runner.pipeline(pipeline));
+                    let ends = trial.flow != Flow::On && *joint == Joint::And && !is_condition;
+                    let is_jump = matches!(trial.flow, Flow::Break(_) | Flow::Continue(_));
+                    if trial.done.has_effect || trial.done.sleeps || ends || is_jump {
+                        match is_condition {
+                            true => self.doubtful(&asked),
+                            false => self.depends(&span),
+                        }
+                        return Flow::On;
+                    }
+                    let status = self.status;
+                    self.doubt([trial]);
+                    // Either one of them succeeds, or it is still not known.
+                    if *joint == Joint::And {
+                        self.status = status;
+                    }
+                    continue;
+                }
+            };
+            if !runs {
+                continue;
+            }
+            is_last = index + 1 == rest.len() && !pipeline.is_negated;
+            asked = span;
+            self.conditions += usize::from(!is_last);
+            let flow = self.pipeline(pipeline);
+            self.conditions -= usize::from(!is_last);
+            if flow != Flow::On {
+                return flow;
+            }
+        }
+        match self.status {
+            Status::Known(1..) if is_last && self.exits_on_failure && self.conditions == 0 => Flow::Exit,
+            _ => Flow::On,
+        }
+    }
+
+    /// Whether what follows an assumed success may rely on it: it does not end the script, and what handles a failure has no
+    /// effect.
+    pub(super) fn assumed(&mut self, joint: Joint, pipeline: &Pipeline) -> bool {
+        let trial = self.tried(|runner| runner.pipeline(pipeline));
+        match joint {
+            Joint::And => trial.flow == Flow::On,
+            Joint::Or => !trial.done.has_effect,
+        }
+    }
+
+    pub(super) fn is_harmless(&mut self, pipeline: &Pipeline) -> bool {
+        let trial = self.tried(|runner| runner.pipeline(pipeline));
+        !trial.done.has_effect && !trial.done.sleeps && trial.changed.is_empty()
+    }
+
+    pub(super) fn depends(&mut self, span: &Range<usize>) {
+        let span = self.place(span);
+        let title = "what depends on the success or failure of another command";
+        self.trial.iter_mut().for_each(|trial| trial.has_effect = true);
+        self.wrong(Problem::new(title).help(format!("scripts are read, not run: {KEEP}")), &span);
+    }
+
+    pub(super) fn doubtful(&mut self, span: &Range<usize>) {
+        let span = self.place(span);
+        let title = "a condition that depends on more than the script";
+        self.trial.iter_mut().for_each(|trial| trial.has_effect = true);
+        self.wrong(Problem::new(title).help(format!("scripts are read, not run: {KEEP}")), &span);
+    }
+
+    /// What may have been done or not: the values of its variables are not known.
+    pub(super) fn doubt(&mut self, trials: impl IntoIterator<Item = Tried>) {
+        // What a guard does is lost with the script.
+        for trial in trials.into_iter().filter(|trial| trial.flow == Flow::On) {
+            if trial.prints {
+                self.output.iter_mut().for_each(|output| output.is_unknown = true);
+            }
+            for name in trial.changed {
+                self.values.put(&name, Value::One(Scalar::Missing(Missing::Doubt, name.clone())));
+            }
+        }
+        self.status = Status::SUCCESS;
+    }
+
+    /// Tries something: it is executed, but no command has an effect.
+    pub(super) fn tried(&mut self, run: impl FnOnce(&mut Self) -> Flow) -> Tried {
+        let values = self.values.clone();
+        let functions = self.functions.clone();
+        self.take_steps(values.len() / 8 + 1);
+        let outer = self.trial.replace(Trial::default());
+        let (status, wrong, slept, input) = (self.status, self.wrong, self.slept, self.input.clone());
+        let exits_on_failure = self.exits_on_failure;
+        let is_captured = self.output.is_some();
+        let output = std::mem::replace(&mut self.output, is_captured.then(Output::default));
+        if let (Some(own), Some(outer)) = (&mut self.trial, outer) {
+            own.steps = outer.steps + 1;
+        }
+        let flow = run(self);
+        let done = self.trial.take().unwrap_or_default();
+        self.trial = outer.map(|outer| Trial {
+            has_effect: outer.has_effect || done.has_effect,
+            sleeps: outer.sleeps || done.sleeps,
+            steps: done.steps,
+        });
+        let prints = self.output.take().is_some_and(|output| output.is_unknown || !output.text.is_empty());
+        self.output = output;
+        let changed = values.changed(&self.values);
+        self.values = values;
+        self.functions = functions;
+        (self.status, self.wrong, self.slept, self.input) = (status, wrong, slept, input);
+        self.exits_on_failure = exits_on_failure;
+        Tried { done, flow, changed, prints }
+    }
+
+    /// What runs beside the commands that follow.
+    pub(super) fn background(&mut self, chain: &Chain) -> Flow {
+        let span = span_of(&chain.first);
+        let trial = self.tried(|runner| runner.joined(chain));
+        if trial.done.sleeps {
+            if trial.done.has_effect {
+                let span = self.place(&span);
+                self.wrong(
+                    Problem::new("commands in the background that wait: what follows does not wait for them")
+                        .help("write all commands in the order of time, with `sleep` between them"),
+                    &span,
+                );
+            }
+            return Flow::On;
+        }
+        self.apart(|runner| runner.joined(chain));
+        self.status = Status::SUCCESS;
+        Flow::On
+    }
+
+    pub(super) fn pipeline(&mut self, pipeline: &Pipeline) -> Flow {
+        let Pipeline { is_negated, commands } = pipeline;
+        let flow = match &commands[..] {
+            [only] => {
+                self.conditions += usize::from(*is_negated);
+                let flow = self.command(only);
+                self.conditions -= usize::from(*is_negated);
+                flow
+            }
+            _ => {
+                self.piped(commands);
+                Flow::On
+            }
+        };
+        if *is_negated {
+            self.status = self.status.negated();
+        }
+        flow
+    }
+
+    /// Commands of which each reads what the one before prints. Each has a shell of its own.
+    pub(super) fn piped(&mut self, commands: &[Command]) {
+        let (input, was_piped, read_default) = (self.input.take(), self.is_piped, self.reads_default);
+        for (index, command) in commands.iter().enumerate() {
+            let is_last = index + 1 == commands.len();
+            let outer = if is_last { None } else { self.output.replace(Output::default()) };
+            self.conditions += 1;
+            self.apart(|runner| runner.command(command));
+            self.conditions -= 1;
+            if is_last {
+                break;
+            }
+            let printed = std::mem::replace(&mut self.output, outer).unwrap_or_default();
+            let place = Place::Whole(self.place(&command.span));
+            self.input = (!printed.is_unknown).then(|| lines_of(&printed.text, &place));
+            self.is_piped = true;
+            self.reads_default = printed.is_default;
+        }
+        (self.input, self.is_piped, self.reads_default) = (input, was_piped, read_default);
+    }
+}
+
+/// Where a pipeline stands.
+pub(super) fn span_of(pipeline: &Pipeline) -> Range<usize> {
+    let first = pipeline.commands.first().map_or(0..0, |command| command.span.clone());
+    let last = pipeline.commands.last().map_or(first.end, |command| command.span.end);
+    first.start..last
+}

@@ -1,0 +1,340 @@
+//! Loops and conditions.
+
+use std::ops::Range;
+
+use super::KEEP;
+use super::chains::{Tried, span_of};
+use super::field::{Expanded, How};
+use super::pattern::Pattern;
+use super::state::{Flow, Runner, Status};
+use super::tree::{Arm, ArmEnd, List};
+use super::values::{Missing, Scalar};
+use crate::problem::Problem;
+
+/// The most turns of a loop whose end is not written in its first line.
+const MOST_TURNS: usize = 1 << 16;
+/// The most turns of a loop that waits in each.
+const MOST_WAITING: usize = 1 << 12;
+
+impl Runner<'_> {
+    /// Whether a loop ends with this turn, and how the script goes on then.
+    pub(super) fn turn(&mut self, flow: Flow, wrong_before: usize) -> Option<Flow> {
+        match flow {
+            Flow::Break(1) => Some(Flow::On),
+            Flow::Break(levels) => Some(Flow::Break(levels - 1)),
+            Flow::Continue(levels) if levels > 1 => Some(Flow::Continue(levels - 1)),
+            Flow::Return | Flow::Exit => Some(flow),
+            // What is wrong in one turn is wrong in the others.
+            _ if self.wrong > wrong_before => Some(Flow::On),
+            _ => None,
+        }
+    }
+
+    pub(super) fn of_for(
+        &mut self,
+        name: &Range<usize>,
+        list: Option<&[Range<usize>]>,
+        body: &List,
+        span: &Range<usize>,
+    ) -> Flow {
+        let name = self.source.text[name.clone()].to_owned();
+        let words = match list {
+            Some(list) => self.all_words(list),
+            None => {
+                let arguments = self.values.arguments().map(<[Scalar]>::to_vec).unwrap_or_default();
+                let of = |scalar| match scalar {
+                    Scalar::Text(text) => {
+                        Expanded { text, span: self.place(span), unknown: None, vanishes: false }
+                    }
+                    Scalar::Missing(_, of) => Expanded {
+                        text: format!("${of}"),
+                        span: self.place(span),
+                        unknown: None,
+                        vanishes: false,
+                    },
+                };
+                arguments.into_iter().map(of).collect()
+            }
+        };
+        if let Some(word) = words.iter().find(|word| word.unknown.is_some()) {
+            let scalar = self.scalar(word, &name);
+            let is_argument = word.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Argument);
+            let trial = self.tried(|runner| {
+                runner.values.set(&name, scalar.clone());
+                runner.list(body)
+            });
+            // Without arguments there is none to go through.
+            if (trial.done.has_effect || trial.done.sleeps) && !(is_argument && words.len() == 1) {
+                let problem =
+                    word.problem().cloned().unwrap_or_else(|| Problem::new("a list that is not known"));
+                let span = word.span.clone();
+                self.wrong(problem, &span);
+                return Flow::On;
+            }
+            self.doubt([trial]);
+            return Flow::On;
+        }
+        self.status = Status::SUCCESS;
+        for word in words {
+            if self.step(span) != Flow::On {
+                return Flow::Exit;
+            }
+            self.values.set(&name, Scalar::Text(word.text));
+            let wrong = self.wrong;
+            let flow = self.list(body);
+            if let Some(flow) = self.turn(flow, wrong) {
+                return flow;
+            }
+        }
+        Flow::On
+    }
+
+    /// Runs a loop that counts.
+    pub(super) fn count(&mut self, [first, test, step]: &[Range<usize>; 3], body: &List) -> Flow {
+        let calculate = |runner: &mut Self, span: &Range<usize>| {
+            let place = runner.source.place.at(span.start);
+            let raw = runner.source.text[span.clone()].to_owned();
+            let value = runner.calculated(&raw, &place);
+            match value.unknown {
+                None => Some(value.text != "0" || raw.trim().is_empty()),
+                Some(unknown) => {
+                    let span = runner.place(span);
+                    runner.wrong(unknown.problem, &span);
+                    None
+                }
+            }
+        };
+        if calculate(self, first).is_none() {
+            return Flow::On;
+        }
+        for _ in 0..MOST_TURNS {
+            match calculate(self, test) {
+                Some(true) => {}
+                Some(false) => {
+                    self.status = Status::SUCCESS;
+                    return Flow::On;
+                }
+                None => return Flow::On,
+            }
+            if self.step(test) != Flow::On {
+                return Flow::Exit;
+            }
+            let wrong = self.wrong;
+            let flow = self.list(body);
+            if let Some(flow) = self.turn(flow, wrong) {
+                return flow;
+            }
+            if calculate(self, step).is_none() {
+                return Flow::On;
+            }
+        }
+        let span = self.place(test);
+        self.wrong_at(&span, format!("a loop that does not end within {MOST_TURNS} turns"));
+        Flow::On
+    }
+
+    /// Evaluates a condition.
+    pub(super) fn test(&mut self, test: &List) -> (Flow, Status) {
+        self.conditions += 1;
+        let flow = self.list(test);
+        self.conditions -= 1;
+        (flow, self.status)
+    }
+
+    pub(super) fn of_while(&mut self, test: &List, body: &List, is_until: bool, span: &Range<usize>) -> Flow {
+        let (mut waiting, mut turns) = (0, 0);
+        let at = test.first().map_or(span.clone(), |chain| span_of(&chain.first));
+        loop {
+            let (slept, wrong) = (self.slept, self.wrong);
+            let (flow, status) = self.test(test);
+            if flow != Flow::On {
+                return flow;
+            }
+            let runs = match if is_until { status.negated() } else { status } {
+                Status::Known(status) | Status::WithoutArguments(status) => status == 0,
+                Status::Assumed | Status::Unknown { .. } => {
+                    let trial = self.tried(|runner| runner.list(body));
+                    if trial.done.has_effect || trial.flow == Flow::Exit {
+                        self.doubtful(&at);
+                        return Flow::On;
+                    }
+                    self.doubt([trial]);
+                    return Flow::On;
+                }
+            };
+            if !runs {
+                self.status = Status::SUCCESS;
+                return Flow::On;
+            }
+            if self.step(&at) != Flow::On {
+                return Flow::Exit;
+            }
+            let flow = self.list(body);
+            if let Some(flow) = self.turn(flow, wrong) {
+                return flow;
+            }
+            turns += 1;
+            if turns > MOST_TURNS {
+                let span = self.place(&at);
+                self.wrong_at(&span, format!("a loop that does not end within {MOST_TURNS} turns"));
+                return Flow::On;
+            }
+            waiting += usize::from(self.slept > slept);
+            // What waits in a trial has been seen.
+            let is_seen = self.trial.is_some_and(|trial| trial.sleeps);
+            if waiting > MOST_WAITING || is_seen {
+                let span = self.place(&at);
+                if !is_seen {
+                    self.wrong(
+                        Problem::new("a loop that waits in each turn, and does not end").help(
+                            "write out the turns that are to happen: for i in $(seq 1 100); do …; done",
+                        ),
+                        &span,
+                    );
+                }
+                return Flow::Exit;
+            }
+        }
+    }
+
+    pub(super) fn of_if(&mut self, branches: &[(Option<List>, List)], span: &Range<usize>) -> Flow {
+        for (index, (test, body)) in branches.iter().enumerate() {
+            let Some(test) = test else { return self.list(body) };
+            let at = match (test.first(), test.last()) {
+                (Some(first), Some(last)) => {
+                    span_of(&first.first).start
+                        ..last.rest.last().map_or(span_of(&last.first), |(_, last)| span_of(last)).end
+                }
+                _ => span.clone(),
+            };
+            if self.step(&at) != Flow::On {
+                return Flow::Exit;
+            }
+            let (flow, status) = self.test(test);
+            if flow != Flow::On {
+                return flow;
+            }
+            let holds = match status {
+                Status::Known(status) => status == 0,
+                Status::WithoutArguments(status) => {
+                    let is_harmless = branches[index..].iter().all(|(_, body)| {
+                        let trial = self.tried(|runner| runner.list(body));
+                        !trial.done.has_effect && !trial.done.sleeps && trial.changed.is_empty()
+                    });
+                    if is_harmless {
+                        self.status = Status::SUCCESS;
+                        return Flow::On;
+                    }
+                    status == 0
+                }
+                Status::Assumed | Status::Unknown { .. } => return self.either(&branches[index..], &at),
+            };
+            if holds {
+                return self.list(body);
+            }
+        }
+        self.status = Status::SUCCESS;
+        Flow::On
+    }
+
+    /// Branches of which it is not known which one runs.
+    pub(super) fn either(&mut self, branches: &[(Option<List>, List)], at: &Range<usize>) -> Flow {
+        let mut trials = Vec::new();
+        for (index, (test, body)) in branches.iter().enumerate() {
+            let trial = self.tried(|runner| {
+                let flow = match test.as_ref().filter(|_| index > 0) {
+                    Some(test) => runner.test(test).0,
+                    None => Flow::On,
+                };
+                if flow == Flow::On { runner.list(body) } else { flow }
+            });
+            let is_jump = matches!(trial.flow, Flow::Break(_) | Flow::Continue(_));
+            if trial.done.has_effect || trial.done.sleeps || is_jump {
+                self.doubtful(at);
+                return Flow::On;
+            }
+            trials.push(trial);
+        }
+        self.doubt(trials);
+        Flow::On
+    }
+
+    /// Runs the commands of the first pattern that a word fits.
+    pub(super) fn of_case(&mut self, word: &Range<usize>, arms: &[Arm]) -> Flow {
+        if self.step(word) != Flow::On {
+            return Flow::Exit;
+        }
+        let mut field = self.one(word, How::One);
+        if let Some(unknown) = field.unknown.take() {
+            let trials: Vec<Tried> =
+                arms.iter().map(|arm| self.tried(|runner| runner.list(&arm.body))).collect();
+            let has_effect = trials.iter().any(|trial| trial.done.has_effect || trial.done.sleeps);
+            let is_fixed = !has_effect && trials.iter().all(|trial| trial.changed.is_empty());
+            let is_argument = matches!(unknown.what, Missing::Argument | Missing::Unset);
+            if is_fixed {
+                self.status = Status::SUCCESS;
+                return Flow::On;
+            }
+            if !is_argument && !has_effect {
+                self.doubt(trials);
+                return Flow::On;
+            }
+            if !is_argument
+                || self.values.is_function()
+                    && unknown.what == Missing::Argument
+                    && self.values.arguments().is_none()
+            {
+                let span = self.place(word);
+                self.trial.iter_mut().for_each(|trial| trial.has_effect = true);
+                self.wrong(unknown.problem.help(KEEP), &span);
+                return Flow::On;
+            }
+            field = self.without(|runner| runner.one(word, How::One));
+        }
+        let mut falls = false;
+        self.status = Status::SUCCESS;
+        for arm in arms {
+            let mut fits = falls;
+            for pattern in arm.patterns.iter().filter(|_| !falls) {
+                let found = self.one(pattern, How::Pattern);
+                let compiled = match found.unknown {
+                    None => Pattern::new(&found.text),
+                    Some(unknown) => {
+                        let span = self.place(pattern);
+                        self.wrong(unknown.problem, &span);
+                        return Flow::On;
+                    }
+                };
+                let Some(compiled) = compiled else {
+                    let span = self.place(pattern);
+                    let text = self.source.text[pattern.clone()].to_owned();
+                    self.wrong(
+                        Problem::new(format!("the pattern `{text}` is not understood"))
+                            .help("understood: words, `*`, `?` and `[…]`")
+                            .help(KEEP),
+                        &span,
+                    );
+                    return Flow::On;
+                };
+                fits |= compiled.fits(&field.text);
+            }
+            if !fits {
+                continue;
+            }
+            let flow = self.list(&arm.body);
+            if flow != Flow::On || arm.end == ArmEnd::Leaves {
+                return flow;
+            }
+            falls = arm.end == ArmEnd::Falls;
+        }
+        Flow::On
+    }
+
+    /// What something comes to where the script has no arguments, and the environment none of its variables.
+    pub(super) fn without<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.is_without, true);
+        let result = run(self);
+        self.is_without = before;
+        result
+    }
+}

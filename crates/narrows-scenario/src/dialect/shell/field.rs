@@ -1,0 +1,173 @@
+//! Words as they are expanded.
+
+use std::ops::Range;
+
+use super::values::Missing;
+use crate::problem::Problem;
+
+pub(super) const NOT_RUN: &str = "scripts are read and not run: write the value itself, or use `narrows tc commands` (`narrows ipfw commands`)";
+
+/// A word after expansion, and its span in the script.
+#[derive(Clone, Debug)]
+pub(crate) struct Expanded {
+    pub(super) text: String,
+    pub(super) span: Range<usize>,
+    pub(super) unknown: Option<Box<Unknown>>,
+    /// It is a variable that is not set, without quotes: a shell has no word in its place.
+    pub(super) vanishes: bool,
+}
+
+impl Expanded {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// Why its text is not known, but stands for what is not in the script.
+    pub(crate) fn problem(&self) -> Option<&Problem> {
+        self.unknown.as_ref().map(|unknown| &unknown.problem)
+    }
+
+    /// Whether its text is known, or is a name: `$NAME` of the first variable with the same value.
+    pub(crate) fn is_named(&self) -> bool {
+        self.unknown.as_ref().is_none_or(|unknown| unknown.is_named)
+    }
+}
+
+/// Why a value is not known.
+#[derive(Clone, Debug)]
+pub(super) struct Unknown {
+    pub(super) problem: Problem,
+    pub(super) what: Missing,
+    /// Whether the text says which value it is.
+    pub(super) is_named: bool,
+}
+
+/// A part of a word that will be one word, or more.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Field {
+    pub(super) text: String,
+    pub(super) unknown: Option<Box<Unknown>>,
+}
+
+impl Field {
+    pub(super) fn known(text: impl Into<String>) -> Self {
+        Self { text: text.into(), unknown: None }
+    }
+
+    pub(super) fn wrong(problem: Problem) -> Self {
+        let unknown = Unknown { problem, what: Missing::Output, is_named: false };
+        Self { text: String::new(), unknown: Some(Box::new(unknown)) }
+    }
+}
+
+/// What an expansion comes to.
+pub(super) enum Expansion {
+    One(Field),
+    /// Of `$@`: a word each, within quotes, too.
+    All(Vec<Field>),
+}
+
+/// What becomes of what is expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Values without quotes may be several words.
+    Words,
+    /// It stays one text.
+    One,
+    /// One text, a pattern: what is in quotes stands for itself.
+    Pattern,
+}
+
+pub(super) struct Fields {
+    pub(super) done: Vec<Field>,
+    pub(super) open: Option<Field>,
+    how: How,
+    separators: Vec<char>,
+    pub(super) length: usize,
+}
+
+impl Fields {
+    pub(super) fn new(how: How, separators: Vec<char>) -> Self {
+        Self { done: Vec::new(), open: None, how, separators, length: 0 }
+    }
+
+    pub(super) fn open(&mut self) -> &mut Field {
+        self.open.get_or_insert_default()
+    }
+
+    pub(super) fn literal(&mut self, text: &str, is_quoted: bool) {
+        let escapes = is_quoted && self.how == How::Pattern;
+        let open = self.open();
+        if !escapes {
+            open.text += text;
+            return;
+        }
+        for c in text.chars() {
+            if "*?[]\\+@!(".contains(c) {
+                open.text.push('\\');
+            }
+            open.text.push(c);
+        }
+    }
+
+    pub(super) fn push(&mut self, expansion: Expansion, is_quoted: bool) {
+        let all = match expansion {
+            Expansion::One(field) => return self.one(field, is_quoted),
+            Expansion::All(all) => all,
+        };
+        for (index, field) in all.into_iter().enumerate() {
+            if index > 0 {
+                match self.how {
+                    How::Words => self.done.extend(self.open.take()),
+                    How::One | How::Pattern => self.literal(" ", is_quoted),
+                }
+            }
+            self.one(field, is_quoted);
+        }
+    }
+
+    fn one(&mut self, field: Field, is_quoted: bool) {
+        self.length += field.text.len();
+        if let Some(unknown) = field.unknown {
+            let open = self.open();
+            open.text += &field.text;
+            match &mut open.unknown {
+                Some(first) => {
+                    first.is_named &= unknown.is_named;
+                    if unknown.what != Missing::Argument {
+                        first.what = unknown.what;
+                    }
+                }
+                none => *none = Some(unknown),
+            }
+            return;
+        }
+        if is_quoted || self.how != How::Words {
+            return self.literal(&field.text, is_quoted);
+        }
+        let separators = std::mem::take(&mut self.separators);
+        let mut parts = field.text.split(|c| separators.contains(&c));
+        if let Some(first) = parts.next().filter(|first| !first.is_empty()) {
+            self.open().text += first;
+        }
+        for part in parts {
+            self.done.extend(self.open.take());
+            if !part.is_empty() {
+                self.open().text += part;
+            }
+        }
+        self.separators = separators;
+    }
+}
+
+/// The same, where its text is no name of the value.
+pub(super) fn unnamed(unknown: Option<Box<Unknown>>) -> Option<Box<Unknown>> {
+    unknown.map(|mut unknown| {
+        unknown.is_named = false;
+        unknown
+    })
+}

@@ -1,0 +1,198 @@
+//! What programs print of which that depends on their words, and the lines that they read, alone.
+
+use super::arithmetic;
+use super::awk;
+use super::decimal;
+use super::lines;
+use super::printf::{formatted, unescaped};
+use super::programs::{Printed, named};
+use crate::problem::Problem;
+
+/// The most numbers of a `seq` or of braces.
+pub(super) const MOST_NUMBERS: i64 = 1 << 16;
+
+/// Whether a program only passes on some of the lines that it reads.
+pub(super) fn filters(words: &[&str]) -> bool {
+    matches!(named(words).0, "grep" | "egrep" | "fgrep")
+}
+
+/// Whether `grep` finds something in what tc says of a device without a discipline of the script; `None` if a default one
+/// may have it.
+pub(super) fn looked_for(words: &[&str]) -> Option<bool> {
+    const NEVER: &[&str] =
+        &["netem", "htb", "tbf", "ingress", "clsact", "hfsc", "cake", "prio", "sfq", "cbq", "ffff"];
+    let (name, rest) = named(words);
+    let pattern = rest.iter().find(|word| !word.starts_with('-'))?;
+    let is_one = NEVER.iter().any(|never| pattern.contains(never)) && !pattern.contains(['|', '*', '?']);
+    (matches!(name, "grep" | "egrep" | "fgrep") && is_one && !rest.iter().any(|word| word.contains('v')))
+        .then_some(false)
+}
+
+/// What a command prints, for those of which that depends on their words, and the lines that they read, alone. `file` gives
+/// the text of a file.
+pub(super) fn printed(
+    words: &[&str],
+    input: Option<&str>,
+    file: &dyn Fn(&str) -> Option<String>,
+) -> Option<Printed> {
+    if filters(words) {
+        return lines::searched(named(words).1, input, file);
+    }
+    Some(Printed { text: text_printed(words, input, file)?, ..Printed::default() })
+}
+
+fn text_printed(
+    words: &[&str],
+    input: Option<&str>,
+    file: &dyn Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let (name, rest) = named(words);
+    let line = |text: String| Some(text + "\n");
+    match (name, rest) {
+        ("echo", ["-n", rest @ ..]) => Some(rest.join(" ")),
+        ("echo", ["-e", rest @ ..]) => line(unescaped(&rest.join(" "))),
+        ("echo", [first, ..]) if first.starts_with('-') && first.len() > 1 && first.len() < 4 => None,
+        ("echo", rest) => line(rest.join(" ")),
+        ("printf", [format, rest @ ..]) => formatted(format, rest),
+        // Wherever a program is, its name tells which one is meant.
+        ("which", [name]) | ("type", ["-p" | "-P", name]) => line((*name).to_owned()),
+        ("id", ["-u"]) => line("0".to_owned()),
+        ("whoami", []) | ("id", ["-un" | "-nu"]) | ("logname", []) => line("root".to_owned()),
+        ("seq", numbers) => {
+            let numbers: Vec<i64> =
+                numbers.iter().map(|number| number.parse().ok()).collect::<Option<_>>()?;
+            let numbers = match numbers[..] {
+                [last] => counted(1, 1, last),
+                [first, last] => counted(first, 1, last),
+                [first, step, last] => counted(first, step, last),
+                _ => return None,
+            };
+            Some(numbers.ok()?.iter().map(|number| format!("{number}\n")).collect())
+        }
+        ("jot", words) => {
+            // How many, from which one on: `jot 3`, `jot 3 5`, `jot - 5 7`.
+            let number = |at: usize| words.get(at).map_or(Some(1), |word| word.parse::<i64>().ok());
+            let numbers = match words {
+                ["-", _, _] => counted(number(1)?, 1, number(2)?),
+                [_] | [_, _] => {
+                    let first = number(1)?;
+                    counted(first, 1, first.saturating_add(number(0)?).saturating_sub(1))
+                }
+                _ => return None,
+            };
+            Some(numbers.ok()?.iter().map(|number| format!("{number}\n")).collect())
+        }
+        ("expr", words) => {
+            let mut none = NoNumbers;
+            line(arithmetic::value(&words.join(" "), &mut none).ok()?.to_string())
+        }
+        ("basename", [path]) => {
+            line(path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned())
+        }
+        ("basename", [path, end]) => {
+            let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            line(name.strip_suffix(end).unwrap_or(name).to_owned())
+        }
+        ("dirname", [path]) => line(path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned()),
+        ("cat", [] | ["-"]) => input.map(str::to_owned),
+        ("cat", [name]) => file(name),
+        ("realpath", [path]) | ("readlink", ["-f" | "-e" | "-m", path]) => line((*path).to_owned()),
+        ("bc", flags @ ([] | ["-l"] | ["-q"])) => {
+            decimal::of_lines(input?, if flags == ["-l"] { 20 } else { 0 })
+        }
+        ("tr", ["-d", from]) => lines::translated(input?, from, None),
+        ("tr", [from, to]) => lines::translated(input?, from, Some(to)),
+        ("cut", flags) => lines::cut(input?, flags),
+        ("head", ["-1"] | ["-n1"] | ["-n", "1"]) => {
+            Some(input?.lines().take(1).map(|line| format!("{line}\n")).collect())
+        }
+        ("tail", ["-1"] | ["-n1"] | ["-n", "1"]) => {
+            Some(input?.lines().last().map(|line| format!("{line}\n")).unwrap_or_default())
+        }
+        ("sed", words) => lines::edited(input?, words),
+        ("awk" | "gawk" | "mawk", words) => awk::printed(words, input),
+        ("xargs", ["printf", format]) => formatted(format, &input?.split_whitespace().collect::<Vec<_>>()),
+        ("xargs", [] | ["echo"]) => line(input?.split_whitespace().collect::<Vec<_>>().join(" ")),
+        ("wc", ["-w"]) => line(input?.split_whitespace().count().to_string()),
+        ("wc", ["-l"]) => line(input?.lines().count().to_string()),
+        ("true" | ":", _) => Some(String::new()),
+        _ => None,
+    }
+}
+
+struct NoNumbers;
+
+impl arithmetic::Numbers for NoNumbers {
+    fn text(&mut self, name: &str, _: Option<i64>) -> Result<String, crate::problem::Problem> {
+        Err(crate::problem::Problem::new(format!("`{name}` is no number")))
+    }
+
+    fn set(&mut self, _: &str, _: Option<i64>, _: i64) {}
+}
+
+/// Numbers from the first to the last.
+pub(super) fn counted(first: i64, step: i64, last: i64) -> Result<Vec<i64>, Problem> {
+    let most = last.checked_sub(first).and_then(|span| span.checked_div(step)?.checked_add(1));
+    let Some(most) = most.filter(|most| *most <= MOST_NUMBERS) else {
+        return Err(Problem::new(format!("more than {MOST_NUMBERS} numbers")));
+    };
+    Ok((0..most.max(0)).map(|index| first + index * step).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_print() {
+        for (words, input, expected) in [
+            (&["echo", "a", "b"][..], None, Some("a b\n")),
+            (&["printf", "%d:%s%%\\n", "7", "x"], None, Some("7:x%\n")),
+            (&["printf", "%03d ", "7", "8"], None, Some("007 008 ")),
+            (&["printf", "%.2f", "1.005"], None, Some("1.00")),
+            (&["seq", "2", "2", "6"], None, Some("2\n4\n6\n")),
+            (&["expr", "6", "*", "7"], None, Some("42\n")),
+            (&["basename", "/a/b.sh", ".sh"], None, Some("b\n")),
+            (&["dirname", "./a"], None, Some(".\n")),
+            (&["bc"], Some("scale=2; 10/3\n"), Some("3.33\n")),
+            (&["bc"], Some("100*0.9"), Some("90.0\n")),
+            (&["bc"], Some("1.5*1.25"), Some("1.87\n")),
+            (&["bc"], Some("7/2*2-(1+.5)"), Some("4.5\n")),
+            (&["bc"], Some("scale=1; 1/4"), Some(".2\n")),
+            (&["bc"], Some("x=1"), None),
+            (&["tr", "a-c", "A-C"], Some("abcd"), Some("ABCd")),
+            (&["tr", "-d", "m"], Some("5mm"), Some("5")),
+            (&["cut", "-d,", "-f2"], Some("a,b,c\n"), Some("b\n")),
+            (&["cut", "-d", ":", "-f", "2-"], Some("a:b:c\n"), Some("b:c\n")),
+            (&["bc", "-l"], Some("864.5 * 1000 / 56"), Some("15437.50000000000000000000\n")),
+            (&["xargs", "printf", "%.2fkbit"], Some("15437.5\n"), Some("15437.50kbit")),
+            (&["grep", "^a"], Some("ab\nba\n"), Some("ab\n")),
+            (&["grep", "-vc", "a"], Some("ab\nc\n"), Some("1\n")),
+            (&["grep", "-w", "a\\|b"], Some("ab\n"), None),
+            (&["sed", "s/[^0-9]//g"], Some("10mbit\n"), Some("10\n")),
+            (&["sed", "-e", "s|/|:|"], Some("a/b/c\n"), Some("a:b/c\n")),
+            (&["sed", "-E", "s/(a|b)+/x/;s/c/d/"], Some("abc\n"), Some("xd\n")),
+            (&["sed", "s/\\(a\\)/\\1/"], Some("a\n"), None),
+            (&["awk", "{print $2}"], Some("a b c\n d  e\n"), Some("b\ne\n")),
+            (&["awk", "-F:", "{ print $1 \"-\" $NF }"], Some("a:b:c\n"), Some("a-c\n")),
+            (&["awk", "BEGIN {print 100*0.95}"], None, Some("95\n")),
+            (&["awk", "BEGIN { printf \"%.2f\", 10 / 4 }"], None, Some("2.50")),
+            (&["awk", "-v", "r=10", "BEGIN{print int(r*1000/3) \"kbit\"}"], None, Some("3333kbit\n")),
+            (&["awk", "BEGIN {print 1/3, 1e6, 2^10}"], None, Some("0.333333 1000000 1024\n")),
+            (&["awk", "/b/ {print}"], Some("ab\nc\n"), Some("ab\n")),
+            (&["awk", "NR==2 {print $1}"], Some("a\nb c\n"), Some("b\n")),
+            (&["awk", "BEGIN {print (3 > 2 ? \"a\" : \"b\")}"], None, Some("a\n")),
+            (
+                &["awk", "BEGIN {\n b = 3000 / 8; # bytes\n if (b < 2000) b = 2000;\n printf \"%d\", b; }"],
+                None,
+                Some("2000"),
+            ),
+            (&["awk", "{ while (1) x }"], Some("a\n"), None),
+            (&["date"], None, None),
+            (&["command", "-v", "tc"], None, Some("tc\n")),
+        ] {
+            let found = printed(words, input, &|_| None);
+            assert_eq!(found.map(|found| found.text).as_deref(), expected, "{words:?} {input:?}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What is known of programs without running them: whether they succeed, and whether they change a network.
+
+/// How a program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Success {
+    /// It succeeds wherever it runs.
+    Sure,
+    /// A script relies on it.
+    Assumed,
+    /// That is the question.
+    Asks,
+}
+
+/// Programs with what is known of their success, and whether they change a network. Others are assumed to succeed, and to
+/// change nothing.
+const PROGRAMS: &[(&str, Success, bool)] = &[
+    ("echo", Success::Sure, false),
+    ("printf", Success::Sure, false),
+    ("logger", Success::Sure, false),
+    ("true", Success::Sure, false),
+    (":", Success::Sure, false),
+    ("sleep", Success::Sure, false),
+    ("tc", Success::Sure, true),
+    ("ipfw", Success::Sure, true),
+    ("dnctl", Success::Sure, true),
+    ("iptables", Success::Assumed, true),
+    ("ip6tables", Success::Assumed, true),
+    ("ipset", Success::Assumed, true),
+    ("false", Success::Asks, false),
+    ("grep", Success::Asks, false),
+    ("egrep", Success::Asks, false),
+    ("fgrep", Success::Asks, false),
+    ("pgrep", Success::Asks, false),
+    ("pidof", Success::Asks, false),
+    ("cmp", Success::Asks, false),
+    ("diff", Success::Asks, false),
+    ("ping", Success::Asks, false),
+    ("ping6", Success::Asks, false),
+    ("curl", Success::Asks, false),
+    ("wget", Success::Asks, false),
+    ("nc", Success::Asks, false),
+    ("systemctl", Success::Asks, false),
+    ("lsmod", Success::Asks, false),
+    ("kldstat", Success::Asks, false),
+    ("type", Success::Sure, false),
+    ("which", Success::Sure, false),
+    ("hash", Success::Sure, false),
+];
+
+/// Words of tc and ipfw whose success is a question: is there something to show?
+const ASKS: &[&str] = &["list", "show", "ls", "get"];
+/// Those whose success depends on what is there.
+const DELETES: &[&str] = &["del", "delete", "flush"];
+
+/// Whether it is a program that runs another one as another user.
+pub(crate) fn raises_rights(word: &str) -> bool {
+    matches!(word, "sudo" | "doas")
+}
+
+/// The name of the program that words run, behind those that run others, and its words.
+pub(super) fn named<'a, 'w>(words: &'a [&'w str]) -> (&'w str, &'a [&'w str]) {
+    const RUNNERS: &[&str] = &["sudo", "doas", "command", "nohup", "exec", "builtin", "env"];
+    if let ["command", "-v" | "-V", rest @ ..] = words {
+        return ("which", rest);
+    }
+    let mut rest = words;
+    while let Some((first, behind)) = rest.split_first() {
+        let skipped = RUNNERS.contains(first) || first.starts_with('-') || first.contains('=');
+        if !skipped || behind.is_empty() {
+            return (first.rsplit('/').next().unwrap_or(first), behind);
+        }
+        rest = behind;
+    }
+    ("", &[])
+}
+
+pub(super) fn success(words: &[&str]) -> Success {
+    let (name, rest) = named(words);
+    let known = PROGRAMS
+        .iter()
+        .find(|(program, ..)| *program == name)
+        .map_or(Success::Assumed, |(_, known, _)| *known);
+    let is_own = matches!(name, "tc" | "ipfw" | "dnctl");
+    match is_own {
+        true if rest.iter().any(|word| ASKS.contains(word)) => Success::Asks,
+        true if rest.iter().any(|word| DELETES.contains(word)) => Success::Assumed,
+        _ => known,
+    }
+}
+
+/// Whether a command changes a network, as far as its words say.
+pub(super) fn has_effect(words: &[&str]) -> bool {
+    let (name, rest) = named(words);
+    if PROGRAMS.iter().any(|(program, _, changes)| *program == name && !changes) || name.starts_with("kld") {
+        return false;
+    }
+    let is_effective = |word: &str| {
+        word.split_whitespace().any(|word| {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            word == "mtu" || PROGRAMS.iter().any(|(program, _, changes)| *changes && *program == name)
+        })
+    };
+    let shows = matches!(name, "tc" | "ipfw" | "dnctl")
+        && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"))
+        || matches!(
+            name,
+            "modprobe" | "insmod" | "rmmod" | "lsmod" | "which" | "apt" | "apt-get" | "yum" | "dnf"
+        );
+    !shows
+        && (name.starts_with('$')
+            || is_effective(name)
+            || name == "sysctl" && rest.iter().any(|word| word.starts_with("net.inet"))
+            || rest.iter().any(|word| is_effective(word)))
+}
+
+/// The device that a command names.
+pub(super) fn device<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let at = words.iter().position(|word| *word == "dev")?;
+    words.get(at + 1).copied()
+}
+
+pub(super) fn sleeps(words: &[&str]) -> bool {
+    named(words).0 == "sleep"
+}
+
+/// `-b`, `-batch` or `--batch`.
+pub(crate) fn is_batch_flag(word: &str) -> bool {
+    let bare = word.trim_start_matches('-');
+    word.starts_with('-') && !bare.is_empty() && "batch".starts_with(bare)
+}
+
+/// Whether a command executes lines that it reads: `tc -batch -`, `ipfw -q /dev/stdin`.
+pub(super) fn is_batch(words: &[&str]) -> bool {
+    match named(words) {
+        ("tc", rest) => rest.iter().take_while(|word| word.starts_with('-')).any(|word| is_batch_flag(word)),
+        ("ipfw" | "dnctl", rest) => rest.iter().find(|word| !word.starts_with('-')) == Some(&"/dev/stdin"),
+        _ => false,
+    }
+}
+
+/// What a command prints, and whether it succeeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Printed {
+    pub(super) text: String,
+    pub(super) succeeds: bool,
+    /// The text is what tc says of a device without a discipline of the script.
+    pub(super) is_default: bool,
+}
+
+impl Default for Printed {
+    fn default() -> Self {
+        Self { text: String::new(), succeeds: true, is_default: false }
+    }
+}
+
+/// Whether tc shows what is configured.
+pub(super) fn shows(words: &[&str]) -> bool {
+    let (name, rest) = named(words);
+    name == "tc"
+        && rest.iter().any(|word| matches!(*word, "qdisc" | "class" | "filter"))
+        && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_a_network() {
+        for (words, expected) in [
+            (&["tc", "qdisc", "add"][..], true),
+            (&["sudo", "/sbin/tc", "qdisc", "add"], true),
+            (&["ip", "netns", "exec", "a", "tc", "qdisc"], true),
+            (&["ssh", "host", "tc qdisc add"], true),
+            (&["tc", "qdisc", "show"], false),
+            (&["echo", "tc", "qdisc"], false),
+            (&["ip", "link", "set", "a", "mtu", "900"], true),
+            (&["$TC", "x"], true),
+            (&["kldload", "ipfw"], false),
+            (&["sysctl", "net.inet.ip.fw.one_pass=0"], true),
+        ] {
+            assert_eq!(has_effect(words), expected, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,670 @@
+//! Executes a script as far as it is known what its commands do.
+//!
+//! A value that is not in the script is one that is not known, and so is the success of most programs. What depends on it is
+//! tried: where no branch has an effect on a network, the script goes on, and variables that a branch sets are not known from
+//! there on. A branch that ends the script is a guard, which passes. Anything else is a problem.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::field::{Expanded, How};
+use super::parser::Parser;
+use super::printed;
+use super::programs::{self, Printed, Success};
+use super::state::{Flow, Function, InputLine, Output, Place, Runner, Source, Status, lines_of};
+use super::tree::{Command, Document, List, Node, Redirect};
+use super::values::{Missing, Scalar, Values};
+use super::{Answer, Call, Lines, Role, Start};
+use crate::files;
+use crate::problem::Problem;
+
+/// The most commands of a script, with those that loops come to.
+const MOST: usize = 1 << 20;
+/// The most turns of loops and looks at conditions, whether they lead to commands or not.
+const MOST_STEPS: usize = 1 << 22;
+/// The most turns and commands of a trial.
+const MOST_TRIED: usize = 1 << 14;
+/// Functions that call one another, and commands in `$(…)` within one another.
+const DEEPEST: usize = 32;
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(text: &str, start: Start<'a>, call: &'a mut dyn FnMut(&Call<'_>) -> Answer) -> Self {
+        let shebang = text.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
+        Self {
+            start,
+            source: Rc::new(Source { text: text.to_owned(), place: Place::Offset(0) }),
+            values: Values::new(start.arguments),
+            functions: BTreeMap::new(),
+            call,
+            problems: Vec::new(),
+            said: BTreeSet::new(),
+            left: MOST,
+            steps: MOST_STEPS,
+            deep: 0,
+            expansions: 0,
+            status: Status::SUCCESS,
+            exits_on_failure: shebang
+                .split_whitespace()
+                .nth(1)
+                .is_some_and(|flags| flags.starts_with('-') && flags.contains('e')),
+            conditions: 0,
+            is_without: false,
+            has_lists: ["bash", "zsh", "ksh"].iter().any(|shell| shebang.contains(shell)),
+            output: None,
+            input: None,
+            trial: None,
+            is_piped: false,
+            reads_default: false,
+            configured: Some(BTreeSet::new()),
+            wrong: 0,
+            slept: 0,
+            last_step: 0..0,
+            is_over: false,
+        }
+    }
+
+    /// Executes the whole script.
+    pub(super) fn run(&mut self, lines: Lines<'_>, has_prompts: bool) {
+        let source = self.source.clone();
+        self.run_source(&source, lines, has_prompts);
+        if self.steps == 0 {
+            let span = self.last_step.clone();
+            self.wrong_at(&span, format!("more than {MOST_STEPS} turns of loops and conditions"));
+        }
+    }
+
+    /// Executes a text.
+    fn run_source(&mut self, source: &Rc<Source>, lines: Lines<'_>, has_prompts: bool) -> Flow {
+        let outer = std::mem::replace(&mut self.source, source.clone());
+        let mut parser = Parser::new(&source.text, lines, has_prompts);
+        let flow = loop {
+            match parser.next() {
+                Ok(Some(chain)) => match self.chain(&chain) {
+                    // Outside loops they do nothing.
+                    Flow::On | Flow::Break(_) | Flow::Continue(_) => {}
+                    flow => break flow,
+                },
+                Ok(None) => break Flow::On,
+                Err(mut problem) => {
+                    if let Place::Whole(whole) = &source.place {
+                        problem = problem.put_at(whole);
+                    } else if let Place::Offset(start) = source.place {
+                        problem = problem.moved(start);
+                    }
+                    self.say(problem);
+                    break Flow::Exit;
+                }
+            }
+        };
+        self.source = outer;
+        flow
+    }
+
+    /// Executes a text that the script makes, as `eval` does.
+    pub(super) fn eval(&mut self, text: String, place: Place) -> Flow {
+        if self.deep >= DEEPEST {
+            self.wrong_at(&place.of(&(0..text.len())), format!("commands more than {DEEPEST} deep"));
+            return Flow::On;
+        }
+        self.deep += 1;
+        let flow = self.run_source(&Rc::new(Source { text, place }), Lines::OF_SHELL, false);
+        self.deep -= 1;
+        flow
+    }
+
+    /// What the commands of `$(…)` print; `None` if that is not known.
+    pub(super) fn captured(&mut self, text: &str, place: &Place) -> Option<String> {
+        let output = self.output.replace(Output::default());
+        let status = self.status;
+        let input = self.input.take();
+        self.apart(|runner| runner.eval(text.to_owned(), place.clone()));
+        // The status is that of the last command.
+        if text.trim().is_empty() {
+            self.status = status;
+        }
+        self.input = input;
+        let own = std::mem::replace(&mut self.output, output)?;
+        (!own.is_unknown).then_some(own.text)
+    }
+
+    /// Executes something in a shell of its own: what it sets is lost, and an `exit` ends it alone.
+    pub(super) fn apart(&mut self, run: impl FnOnce(&mut Self) -> Flow) {
+        let values = self.values.clone();
+        let functions = self.functions.clone();
+        let exits_on_failure = self.exits_on_failure;
+        self.take_steps(values.len() / 8);
+        run(self);
+        self.values = values;
+        self.functions = functions;
+        self.exits_on_failure = exits_on_failure;
+    }
+
+    pub(super) fn say(&mut self, problem: Problem) {
+        self.wrong += 1;
+        if self.trial.is_none() {
+            self.problems.push(problem);
+        }
+    }
+
+    /// A problem at a place, which is said once.
+    pub(super) fn wrong(&mut self, problem: Problem, span: &Range<usize>) {
+        self.status = Status::SUCCESS;
+        match self.trial.is_some() || self.said.insert((span.start, span.end)) {
+            true => self.say(problem.at(span)),
+            false => self.wrong += 1,
+        }
+    }
+
+    pub(super) fn wrong_at(&mut self, span: &Range<usize>, title: String) {
+        self.wrong(Problem::new(title), span);
+    }
+
+    /// Takes steps; returns whether so many are allowed.
+    pub(super) fn take_steps(&mut self, count: usize) -> bool {
+        match self.steps.checked_sub(count) {
+            Some(left) => {
+                self.steps = left;
+                true
+            }
+            None => {
+                self.steps = 0;
+                self.is_over = true;
+                false
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self, at: &Range<usize>) -> Flow {
+        if let Some(trial) = &mut self.trial {
+            trial.steps += 1;
+            // What takes longer is not tried to its end.
+            if trial.steps > MOST_TRIED {
+                trial.has_effect = true;
+                return Flow::Exit;
+            }
+        }
+        self.last_step = self.place(at);
+        if self.take_steps(1) { Flow::On } else { Flow::Exit }
+    }
+
+    /// A span of what is executed, in the script.
+    pub(super) fn place(&self, span: &Range<usize>) -> Range<usize> {
+        self.source.place.of(span)
+    }
+
+    pub(super) fn list(&mut self, list: &List) -> Flow {
+        for chain in list {
+            match self.chain(chain) {
+                Flow::On => {}
+                flow => return flow,
+            }
+        }
+        Flow::On
+    }
+
+    pub(super) fn command(&mut self, command: &Command) -> Flow {
+        if self.is_over {
+            return Flow::Exit;
+        }
+        let Some((input, output)) = self.redirected(&command.redirects) else {
+            return self.node(command);
+        };
+        let before = input.map(|input| std::mem::replace(&mut self.input, input));
+        let is_hidden = output && self.output.is_some();
+        let printed = is_hidden.then(|| self.output.replace(Output::default()));
+        let was_piped = self.is_piped;
+        self.is_piped &= before.is_none();
+        let flow = self.node(command);
+        self.is_piped = was_piped;
+        if let Some(printed) = printed {
+            self.output = printed;
+        }
+        if let Some(before) = before {
+            self.input = before;
+        }
+        flow
+    }
+
+    /// What redirections change: what can be read, and whether what is printed goes elsewhere.
+    fn redirected(&mut self, redirects: &[Redirect]) -> Option<(Option<Option<VecDeque<InputLine>>>, bool)> {
+        let (mut input, mut output) = (None, false);
+        for redirect in redirects {
+            match redirect {
+                Redirect::Input(word) => {
+                    let file = self.one(word, How::One);
+                    let place = Place::Whole(self.place(word));
+                    let text = file.unknown.is_none().then(|| self.beside(&file.text)).flatten();
+                    input = Some(text.map(|text| lines_of(&text, &place)));
+                }
+                Redirect::HereString(word) => {
+                    let field = self.one(word, How::One);
+                    let place = Place::Whole(self.place(word));
+                    input = Some(field.unknown.is_none().then(|| lines_of(&field.text, &place)));
+                }
+                Redirect::Here(document) => input = Some(Some(self.document(document))),
+                Redirect::Output => output = true,
+                Redirect::Other => {}
+            }
+        }
+        (input.is_some() || output).then_some((input, output))
+    }
+
+    /// The lines of a here-document.
+    fn document(&mut self, document: &Document) -> VecDeque<InputLine> {
+        let source = self.source.clone();
+        let mut at = document.lines.start;
+        let mut all: VecDeque<InputLine> = VecDeque::new();
+        let mut is_continued = false;
+        for line in source.text[document.lines.clone()].split_inclusive('\n') {
+            let bare = line.trim_end_matches(['\n', '\r']);
+            let text = if document.is_indented { bare.trim_start_matches('\t') } else { bare };
+            let place = source.place.at(at + bare.len() - text.len());
+            at += line.len();
+            let joins = std::mem::replace(
+                &mut is_continued,
+                text.ends_with('\\') && !text.ends_with("\\\\") && document.is_expanded,
+            );
+            let text = if is_continued { &text[..text.len() - 1] } else { text };
+            let is_plain = !document.is_expanded || !text.contains(['$', '`', '\\']);
+            let line = match is_plain {
+                true => InputLine { text: text.to_owned(), place },
+                false => {
+                    // As within double quotes, but for quotes, which are text.
+                    let quoted = text.replace('"', "\\\"");
+                    let field = self.expand_one(
+                        &format!("\"{quoted}\""),
+                        &Place::Whole(place.of(&(0..text.len()))),
+                        How::One,
+                    );
+                    InputLine { text: field.text, place: Place::Whole(place.of(&(0..text.len()))) }
+                }
+            };
+            match all.back_mut().filter(|_| joins) {
+                Some(before) => before.join(&line),
+                None => all.push_back(line),
+            }
+        }
+        all
+    }
+
+    fn node(&mut self, command: &Command) -> Flow {
+        let span = &command.span;
+        if !matches!(command.node, Node::Simple { .. }) && self.is_piped {
+            // What is inside may read it, but is no filter.
+            self.is_piped = false;
+            let flow = self.node(command);
+            self.is_piped = true;
+            return flow;
+        }
+        match &command.node {
+            Node::Simple { assignments, words } => self.simple(assignments, words, span),
+            Node::For { name, list, body } => self.of_for(name, list.as_deref(), body, span),
+            Node::Count { calculations, body } => self.count(calculations, body),
+            Node::While { test, body, is_until } => self.of_while(test, body, *is_until, span),
+            Node::If(branches) => self.of_if(branches, span),
+            Node::Case { word, arms } => self.of_case(word, arms),
+            Node::Group(body) => self.list(body),
+            Node::Subshell(body) => {
+                self.apart(|runner| runner.list(body));
+                Flow::On
+            }
+            Node::Calculation(calculation) => {
+                let place = self.source.place.at(calculation.start);
+                let raw = self.source.text[calculation.clone()].to_owned();
+                let value = self.calculated(&raw, &place);
+                self.status_of_calculation(value, span);
+                Flow::On
+            }
+            Node::Condition(words) => {
+                self.status = self.condition(words);
+                Flow::On
+            }
+            Node::Function { name, body } => {
+                let name = self.source.text[name.clone()].to_owned();
+                self.functions.insert(name, Function { body: body.clone(), source: self.source.clone() });
+                self.status = Status::SUCCESS;
+                Flow::On
+            }
+            Node::Own(span) => {
+                let place = self.place(span);
+                self.answered(&Call {
+                    words: &[],
+                    span: place,
+                    role: Role::Line,
+                    reads_lines: false,
+                    unset: &[],
+                })
+            }
+        }
+    }
+
+    /// The status of a calculation: it fails if it comes to zero.
+    pub(super) fn status_of_calculation(&mut self, value: super::field::Field, span: &Range<usize>) {
+        self.status = match (value.unknown, value.text.as_str()) {
+            (None, "0") => Status::FAILURE,
+            (None, _) => Status::SUCCESS,
+            (Some(unknown), _) if self.is_unclear(&unknown) => Status::Unknown { is_condition: true },
+            (Some(unknown), _) => {
+                let span = self.place(span);
+                self.wrong(unknown.problem, &span);
+                Status::SUCCESS
+            }
+        };
+    }
+
+    /// Whether a value is one that is not in the script, rather than wrong.
+    pub(super) fn is_unclear(&self, unknown: &super::field::Unknown) -> bool {
+        unknown.is_named || unknown.what != Missing::Output
+    }
+
+    /// The words of a command.
+    pub(super) fn all_words(&mut self, words: &[Range<usize>]) -> Vec<Expanded> {
+        let mut all = Vec::with_capacity(words.len());
+        words.iter().for_each(|word| self.words(word, &mut all));
+        all
+    }
+
+    fn simple(&mut self, assignments: &[Range<usize>], words: &[Range<usize>], span: &Range<usize>) -> Flow {
+        let all = self.all_words(words);
+        if all.is_empty() {
+            let before = std::mem::replace(&mut self.status, Status::SUCCESS);
+            for assignment in assignments {
+                let raw = self.source.text[assignment.clone()].to_owned();
+                let place = self.source.place.at(assignment.start);
+                self.assign(&raw, &place, false);
+            }
+            if words.is_empty() && assignments.is_empty() {
+                self.status = before;
+            }
+            return Flow::On;
+        }
+        // They are for this command alone.
+        let mut former = Vec::new();
+        for assignment in assignments {
+            let raw = self.source.text[assignment.clone()].to_owned();
+            let name = raw[..super::scan::name_length(&raw)].to_owned();
+            former.push((name.clone(), self.values.get(&name).cloned()));
+            let place = self.source.place.at(assignment.start);
+            self.assign(&raw, &place, false);
+        }
+        let flow = self.words_run(&all, words, span);
+        for (name, value) in former.into_iter().rev() {
+            self.values.restore(name, value);
+        }
+        flow
+    }
+
+    /// Runs a command with these words.
+    pub(super) fn words_run(
+        &mut self,
+        all: &[Expanded],
+        words: &[Range<usize>],
+        span: &Range<usize>,
+    ) -> Flow {
+        let Some(first) = all.first() else { return Flow::On };
+        if first.unknown.is_none() {
+            let name = first.text.clone();
+            if let Some(function) = self.functions.get(&name).cloned() {
+                return self.call_function(&function, &all[1..], span);
+            }
+            if let Some(flow) = self.builtin(&name, all, words, span) {
+                return flow;
+            }
+        }
+        self.program(all, span)
+    }
+
+    fn call_function(&mut self, function: &Function, arguments: &[Expanded], span: &Range<usize>) -> Flow {
+        if self.deep >= DEEPEST {
+            let span = self.place(span);
+            self.wrong_at(&span, format!("functions that call one another more than {DEEPEST} deep"));
+            return Flow::On;
+        }
+        let arguments =
+            arguments.iter().filter(|word| !word.vanishes).map(|word| self.scalar(word, "")).collect();
+        let frame = self.values.begin_function(arguments);
+        let source = std::mem::replace(&mut self.source, function.source.clone());
+        self.deep += 1;
+        let flow = match self.step(&function.body.span) {
+            Flow::On => self.command(&function.body.clone()),
+            flow => flow,
+        };
+        self.deep -= 1;
+        self.source = source;
+        self.values.end_function(frame);
+        match flow {
+            Flow::Exit => Flow::Exit,
+            _ => Flow::On,
+        }
+    }
+
+    /// What is known of a word, as the value of a variable.
+    pub(super) fn scalar(&self, word: &Expanded, name: &str) -> Scalar {
+        match &word.unknown {
+            None => Scalar::Text(word.text.clone()),
+            Some(unknown) => {
+                let of = word.text.strip_prefix('$').filter(|of| {
+                    unknown.is_named && super::scan::is_variable(of) || of.chars().all(|c| c.is_ascii_digit())
+                });
+                let what = if unknown.is_named || unknown.what == Missing::Unset {
+                    unknown.what
+                } else {
+                    Missing::Output
+                };
+                Scalar::Missing(what, of.unwrap_or(name).to_owned())
+            }
+        }
+    }
+
+    /// A command that is not of the shell.
+    pub(super) fn program(&mut self, all: &[Expanded], span: &Range<usize>) -> Flow {
+        let span = match (all.first(), all.last(), &self.source.place) {
+            // Words of a function's arguments stand elsewhere.
+            (Some(first), Some(last), Place::Offset(_)) if first.span.start <= last.span.end => {
+                let own = self.place(span);
+                let start = if own.contains(&first.span.start) { first.span.start } else { own.start };
+                // An opening quote before the first word is the command's.
+                start.min(own.end)..own.end
+            }
+            _ => self.place(span),
+        };
+        if self.trial.is_none() && !self.count_command(&span) {
+            return Flow::Exit;
+        }
+        // What is to run must be known.
+        let is_first_unset = all.first().is_some_and(|first| first.vanishes);
+        let (unset, all): (Vec<Expanded>, Vec<Expanded>) =
+            all.iter().cloned().partition(|word| word.vanishes && !is_first_unset);
+        let known: Vec<&str> = all.iter().map(Expanded::text).collect();
+        let Some(first) = all.first() else { return Flow::On };
+        let found = self.printed(&all, &known);
+        let is_printed = self.output.is_some();
+        if let Some(output) = &mut self.output {
+            match &found {
+                Some(printed) => {
+                    output.text += &printed.text;
+                    output.is_default |= printed.is_default;
+                    output.is_unknown |= printed.is_default;
+                }
+                None => output.is_unknown = true,
+            }
+        }
+        let is_query = programs::shows(&known);
+        if let Some(printed) = found.as_ref().filter(|_| !is_query)
+            && (is_printed || printed::filters(&known))
+        {
+            self.status = Status::of(printed.succeeds);
+            return Flow::On;
+        }
+        if let Some(trial) = &mut self.trial {
+            trial.has_effect |= first.unknown.is_some() || programs::has_effect(&known);
+            trial.sleeps |= programs::sleeps(&known);
+            self.status = match programs::success(&known) {
+                _ if found.is_some() => Status::SUCCESS,
+                Success::Sure => Status::SUCCESS,
+                Success::Assumed => Status::Assumed,
+                Success::Asks => Status::QUESTION,
+            };
+            let is_end =
+                matches!(&known[..], ["sleep", "infinity" | "inf"]) || known[0] == "exec" && known.len() > 1;
+            return if is_end { Flow::Exit } else { Flow::On };
+        }
+        let reads_lines = programs::is_batch(&known) && self.input.is_some();
+        let role = if self.is_piped && !reads_lines { Role::Piped } else { Role::Command };
+        let call = Call { words: &all, span, role, reads_lines, unset: &unset };
+        self.slept += usize::from(programs::sleeps(&known));
+        if programs::has_effect(&known) {
+            match programs::device(&known).filter(|device| !device.contains('$')) {
+                Some(device) => {
+                    self.configured.iter_mut().for_each(|known| known.extend([device.to_owned()]))
+                }
+                None => self.configured = None,
+            }
+        }
+        let answer = (self.call)(&call);
+        let flow = self.follow(answer, &known);
+        if found.is_some() && flow == Flow::On {
+            self.status = Status::SUCCESS;
+        }
+        if reads_lines && flow == Flow::On {
+            return self.batch();
+        }
+        flow
+    }
+
+    /// What a command prints, if that depends on what is known.
+    fn printed(&self, all: &[Expanded], known_words: &[&str]) -> Option<Printed> {
+        if all.iter().any(|word| word.unknown.is_some()) {
+            return None;
+        }
+        if programs::shows(known_words) {
+            // Nothing has been configured yet.
+            let is_default = known_words.contains(&"qdisc");
+            let is_fresh =
+                self.configured.as_ref().is_some_and(|known| match programs::device(known_words) {
+                    Some(device) => !known.contains(device),
+                    None => known.is_empty(),
+                });
+            return is_fresh.then(|| Printed { is_default, ..Printed::default() });
+        }
+        if self.reads_default {
+            return printed::looked_for(known_words)
+                .map(|succeeds| Printed { succeeds, ..Printed::default() });
+        }
+        let lines = self.input.as_ref().map(text_of);
+        printed::printed(known_words, lines.as_deref(), &|file| self.beside(file))
+    }
+
+    /// The text of a file in the folder of the script.
+    pub(super) fn beside(&self, name: &str) -> Option<String> {
+        files::inside(self.start.path?.parent()?, name)
+    }
+
+    /// Counts a command; returns whether so many are allowed.
+    fn count_command(&mut self, span: &Range<usize>) -> bool {
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => {
+                self.wrong_at(span, format!("more than {MOST} commands"));
+                self.is_over = true;
+            }
+        }
+        !self.is_over
+    }
+
+    /// A command whose words are its own matter.
+    fn answered(&mut self, call: &Call<'_>) -> Flow {
+        if let Some(trial) = &mut self.trial {
+            trial.has_effect = true;
+            return Flow::On;
+        }
+        if !self.count_command(&call.span) {
+            return Flow::Exit;
+        }
+        let answer = (self.call)(call);
+        self.follow(answer, &[])
+    }
+
+    /// Goes on as the reader of a command says.
+    fn follow(&mut self, answer: Answer, words: &[&str]) -> Flow {
+        self.status = match answer {
+            Answer::Ran => match programs::success(words) {
+                Success::Sure => Status::SUCCESS,
+                Success::Assumed => Status::Assumed,
+                Success::Asks => Status::QUESTION,
+            },
+            Answer::Failed => Status::FAILURE,
+            Answer::Wrong => {
+                self.wrong += 1;
+                Status::SUCCESS
+            }
+            Answer::End => return Flow::Exit,
+        };
+        Flow::On
+    }
+
+    /// The lines that a command executes itself.
+    fn batch(&mut self) -> Flow {
+        let mut lines: Vec<InputLine> = Vec::new();
+        for line in self.input.take().unwrap_or_default() {
+            match lines.last_mut().filter(|last| last.text.ends_with('\\')) {
+                Some(before) => {
+                    before.text.pop();
+                    before.join(&line);
+                }
+                None => lines.push(line),
+            }
+        }
+        for line in lines {
+            let code = line.text.split('#').next().unwrap_or_default();
+            if code.trim().is_empty() {
+                continue;
+            }
+            let start = code.len() - code.trim_start().len();
+            let span = line.place.of(&(start..code.trim_end().len()));
+            let words: Vec<Expanded> = words_of_line(code)
+                .into_iter()
+                .map(|word| Expanded {
+                    text: code[word.clone()].trim_matches(['"', '\'']).to_owned(),
+                    span: line.place.of(&word),
+                    unknown: None,
+                    vanishes: false,
+                })
+                .collect();
+            let call = Call { words: &words, span, role: Role::Line, reads_lines: false, unset: &[] };
+            match self.answered(&call) {
+                Flow::On => {}
+                flow => return flow,
+            }
+        }
+        self.status = Status::SUCCESS;
+        Flow::On
+    }
+}
+
+fn text_of(lines: &VecDeque<InputLine>) -> String {
+    lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
+}
+
+/// The words of a line that a program reads, with their quotes.
+fn words_of_line(line: &str) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < line.len() {
+        let rest = &line[at..];
+        let blank = rest.len() - rest.trim_start().len();
+        if blank > 0 {
+            at += blank;
+            continue;
+        }
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let length = match quote.and_then(|quote| rest[1..].find(quote)) {
+            Some(close) => close + 2,
+            None => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+        };
+        all.push(at..at + length);
+        at += length;
+    }
+    all
+}

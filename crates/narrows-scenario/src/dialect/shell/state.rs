@@ -1,0 +1,177 @@
+//! What is known at a place of a script that is executed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::tree::Command;
+use super::values::Values;
+use super::{Answer, Call, Start};
+use crate::problem::Problem;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Known(u8),
+    /// Success, which a script relies on; its failure would be a reason to end.
+    Assumed,
+    /// A question to the host. A condition of `[` is not told apart from none by what only ends the script.
+    Unknown {
+        is_condition: bool,
+    },
+    /// Not known, but this if the script has no arguments.
+    WithoutArguments(u8),
+}
+
+impl Status {
+    pub(super) const SUCCESS: Self = Self::Known(0);
+    pub(super) const FAILURE: Self = Self::Known(1);
+    pub(super) const QUESTION: Self = Self::Unknown { is_condition: false };
+
+    pub(super) fn of(holds: bool) -> Self {
+        Self::Known(u8::from(!holds))
+    }
+
+    pub(super) fn known(self) -> Option<u8> {
+        match self {
+            Self::Known(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Self::Known(status) => Self::of(status != 0),
+            Self::WithoutArguments(status) => Self::WithoutArguments(u8::from(status == 0)),
+            Self::Assumed => Self::QUESTION,
+            unknown => unknown,
+        }
+    }
+}
+
+/// How to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    On,
+    Break(usize),
+    Continue(usize),
+    Return,
+    Exit,
+}
+
+/// A text that is executed.
+pub(super) struct Source {
+    pub(super) text: String,
+    pub(super) place: Place,
+}
+
+/// Where a text stands in the script.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// It is a part of it, from there on.
+    Offset(usize),
+    /// It comes from this part, but is not as it stands there.
+    Whole(Range<usize>),
+}
+
+impl Place {
+    /// The place of what is behind so many bytes.
+    pub(super) fn at(&self, length: usize) -> Self {
+        match self {
+            Self::Offset(start) => Self::Offset(start + length),
+            whole @ Self::Whole(_) => whole.clone(),
+        }
+    }
+
+    pub(super) fn of(&self, span: &Range<usize>) -> Range<usize> {
+        match self {
+            Self::Offset(start) => start + span.start..start + span.end,
+            Self::Whole(whole) => whole.clone(),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Function {
+    pub(super) body: Rc<Command>,
+    pub(super) source: Rc<Source>,
+}
+
+/// What a branch would do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trial {
+    pub(super) has_effect: bool,
+    pub(super) sleeps: bool,
+    /// Turns and commands so far.
+    pub(super) steps: usize,
+}
+
+/// A line that a command can read.
+#[derive(Clone, Debug)]
+pub(super) struct InputLine {
+    pub(super) text: String,
+    pub(super) place: Place,
+}
+
+impl InputLine {
+    /// Takes the line that continues it.
+    pub(super) fn join(&mut self, next: &Self) {
+        let start = self.place.of(&(0..0)).start;
+        self.place = Place::Whole(start..next.place.of(&(0..next.text.len())).end);
+        self.text += &next.text;
+    }
+}
+
+/// What is printed.
+#[derive(Default)]
+pub(super) struct Output {
+    pub(super) text: String,
+    pub(super) is_unknown: bool,
+    /// It is what tc says of a device without a discipline of the script.
+    pub(super) is_default: bool,
+}
+
+pub(super) struct Runner<'a> {
+    pub(super) start: Start<'a>,
+    pub(super) source: Rc<Source>,
+    pub(super) values: Values,
+    pub(super) functions: BTreeMap<String, Function>,
+    pub(super) call: &'a mut dyn FnMut(&Call<'_>) -> Answer,
+    pub(super) problems: Vec<Problem>,
+    pub(super) said: BTreeSet<(usize, usize)>,
+    pub(super) left: usize,
+    pub(super) steps: usize,
+    pub(super) deep: usize,
+    pub(super) expansions: usize,
+    /// `$?`
+    pub(super) status: Status,
+    /// `set -e`
+    pub(super) exits_on_failure: bool,
+    /// How many conditions are being evaluated, where failure does not end the script.
+    pub(super) conditions: usize,
+    /// Whether arguments that are not known are taken to be left out.
+    pub(super) is_without: bool,
+    /// Whether `{a,b}` is written out.
+    pub(super) has_lists: bool,
+    pub(super) output: Option<Output>,
+    pub(super) input: Option<VecDeque<InputLine>>,
+    pub(super) trial: Option<Trial>,
+    /// Whether what runs reads the output of a command before.
+    pub(super) is_piped: bool,
+    /// Whether that is what tc says of a device without a discipline of the script.
+    pub(super) reads_default: bool,
+    /// The devices that commands have configured; `None` if one of them is not known.
+    pub(super) configured: Option<BTreeSet<String>>,
+    /// Commands that were wrong so far.
+    pub(super) wrong: usize,
+    /// How often `sleep` ran.
+    pub(super) slept: usize,
+    /// Where the last turn was.
+    pub(super) last_step: Range<usize>,
+    pub(super) is_over: bool,
+}
+
+/// The lines of a text.
+pub(super) fn lines_of(text: &str, place: &Place) -> VecDeque<InputLine> {
+    text.lines().map(|line| InputLine { text: line.to_owned(), place: place.clone() }).collect()
+}
