@@ -29,6 +29,7 @@ mod nat;
 mod network;
 mod numbers;
 mod options;
+mod pf;
 mod programs;
 mod quantity;
 mod reader;

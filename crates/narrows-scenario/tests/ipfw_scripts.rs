@@ -89,7 +89,10 @@ fn problems_point_at_the_users_own_words() {
         ("ipfw add 1 allow in\nx=5\n  established", "3:3", "expected a command"),
         ("fi fi", "1:1", "`fi` without what it belongs to"),
         ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the success or failure of another"),
-        ("echo 'dummynet in all pipe 1' | sudo pfctl -f -", "1:38", "narrows does not read rules of pf"),
+        ("echo 'dummynet in all pip 1' | sudo pfctl -f -", "1:1", "`pip` in a rule of pf is not understood"),
+        ("sudo pfctl -f rules.pf", "1:15", "the rules of pf in `rules.pf` are not read"),
+        ("echo 'block all' | sudo pfctl -f -", "1:1", "`block` of pf is not understood"),
+        ("ethtol -K eth0 tso off; pip 1 confg bw 1Mbit/s", "1:31", "did you mean `config`?"),
         (". /etc/rc.subr", "1:1", "narrows reads one script"),
         ("ifconfig em0 mtu 500", "1:1", "a link of a scenario has `mtu`"),
         ("ipfww add 1 allow in", "1:1", "expected a command"),
@@ -618,5 +621,54 @@ fn words_that_ipfw_takes() {
     assert_eq!(
         script("ipfw add 150 allow ip from any to any out xmit \"none\"").lines[0].text.matches('"').count(),
         2
+    );
+}
+
+/// On macOS dummynet's pipes are configured by dnctl, and rules of pf lead to them.
+#[test]
+fn rules_of_pf_that_lead_to_pipes() {
+    let rules = |text: &str| -> Vec<String> {
+        let numbered = rules(text).into_iter();
+        numbered.map(|rule| rule.split_once(' ').map_or(rule.clone(), |(_, rest)| rest.to_owned())).collect()
+    };
+    let dnctl = "sudo dnctl pipe 1 config bw 1Mbit/s\ndnctl pipe 2 config delay 20ms\n";
+    for load in [
+        "echo \"dummynet out proto tcp from any to any port 80 pipe 1\" | sudo pfctl -ef -\n",
+        "cat <<EOF | pfctl -q -a shape -f -\ndummynet out proto tcp from any to any port 80 pipe 1\npass quick on lo0\nEOF\npfctl -E\n",
+        "(cat /etc/pf.conf; echo 'dummynet-anchor \"a\"') | pfctl -f - 2>/dev/null || true\n\
+         port=80; printf 'dummynet out proto tcp to any port %s pipe 1\\n' $port > /tmp/pf.rules; pfctl -a a -f /tmp/pf.rules\n",
+        "pfctl -f - <<'EOF'\nweb = \"{ 80 }\"\ndummynet out proto tcp from any to any port $web pipe 1 # web\nEOF\n",
+    ] {
+        let text = format!("{dnctl}{load}").replace(
+            "(cat /etc/pf.conf; echo 'dummynet-anchor \"a\"') | pfctl -f - 2>/dev/null || true\n",
+            "",
+        );
+        assert_eq!(rules(&text), ["pipe 1 tcp from any to any dst-port 80 out"], "{text}");
+    }
+    // The last rule counts, or the first quick one.
+    let text = format!(
+        "{dnctl}pfctl -f - <<EOF\ndummynet in all pipe 1\ndummynet in quick proto tcp all pipe 2\ndummynet in proto udp all pipe 2\nEOF\n"
+    );
+    assert_eq!(
+        rules(&text),
+        ["pipe 2 tcp from any to any in", "pipe 2 udp from any to any in", "pipe 1 ip from any to any in"]
+    );
+    assert_eq!(
+        rules(&format!("{dnctl}echo 'dummynet out on lo0 proto udp all pipe 1' | pfctl -f -\n")),
+        ["pipe 1 udp from any to any"]
+    );
+    // They take the place of those before, and go with `-F` and `-d`.
+    let again = "echo 'dummynet out all pipe 2' | pfctl -f -\n";
+    assert_eq!(
+        rules(&format!("{dnctl}echo 'dummynet out all pipe 1' | pfctl -f -\n{again}")),
+        ["pipe 2 ip from any to any out"]
+    );
+    assert_eq!(
+        rules(&format!("{dnctl}ipfw add 1 allow ip from any to any\n{again}pfctl -F all\n")),
+        ["allow ip from any to any"]
+    );
+    assert_eq!(
+        rules(&format!("{dnctl}ipfw add 1 allow ip from any to any\n{again}pfctl -d\n")),
+        ["allow ip from any to any"]
     );
 }

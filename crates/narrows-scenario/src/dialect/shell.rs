@@ -31,12 +31,14 @@ mod tests;
 mod tree;
 mod values;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 
 pub(crate) use self::field::Expanded;
 use self::parser::Parser;
 pub(crate) use self::programs::{is_batch_flag, raises_rights};
+pub(crate) use self::state::InputLine;
 use self::state::Runner;
 use self::tree::{Chain, Command, List, Node};
 use super::{Word, Words};
@@ -64,6 +66,8 @@ pub(crate) struct Call<'a> {
     pub(crate) reads_lines: bool,
     /// Variables that are not set, for which no word stands.
     pub(crate) unset: &'a [Expanded],
+    /// The lines of a file of rules that it reads (`pfctl -f`), if they are known.
+    pub(crate) input: Option<&'a VecDeque<InputLine>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -200,6 +200,12 @@ pub(super) fn read(
             remarks.push(format!("`{}` is not a command of ipfw: {why}", other.text));
             return Ok(Command::Nothing);
         }
+        if !is_own && programs::is_unknown(&line.words) {
+            let name = Found(&other.text);
+            remarks
+                .push(format!("{name} is not a command of ipfw: what it does to packets is not known here"));
+            return Ok(Command::Nothing);
+        }
         if let Some(help) = programs::refused(&other.text) {
             return Err(other.problem(format!("{} is not a command of ipfw", Found(&other.text))).help(help));
         }

@@ -1,6 +1,11 @@
 //! Programs other than ipfw in scripts: those that have no effect here, and those that would have one that
 //! narrows cannot reproduce.
 
+use super::lexer::Word;
+use super::verbs::is_command;
+use crate::dialect::shell::raises_rights;
+use crate::problem::nearest;
+
 const NO_MODULES: &str = "there are no kernel modules here";
 const PRINTS: &str = "it prints text";
 const SHELL: &str = "it configures the shell";
@@ -38,16 +43,14 @@ const IGNORED: &[(&str, &str)] = &[
     ("touch", "it makes a file"),
     ("chmod", "it changes a file"),
     ("wait", "it waits for other programs"),
+    ("pfctl", "of pf, the rules that lead to a pipe are read"),
 ];
 
-const PF: &str =
-    "narrows does not read rules of pf: write ipfw rules, as in: ipfw add pipe 1 ip from any to any";
 const OTHER_FILE: &str = "narrows reads one script: write its commands here";
 const RUNS: &str = "narrows does not start programs of a script: write what it does as ipfw commands";
 
 /// Programs whose effect is missing here, each with what to do instead.
 const REFUSED: &[(&str, &str)] = &[
-    ("pfctl", PF),
     (".", OTHER_FILE),
     ("source", OTHER_FILE),
     ("sh", OTHER_FILE),
@@ -84,6 +87,52 @@ pub(super) fn is_ignored(program: &str) -> bool {
 
 pub(super) fn is_refused(program: &str) -> bool {
     refused(program).is_some()
+}
+
+/// Whether a command is one of a program that is not known here, as far as its words say: none of them is one of ipfw's, or
+/// runs ipfw.
+pub(super) fn is_unknown(words: &[Word]) -> bool {
+    const OF_IPFW: &[&str] = &[
+        "add",
+        "delete",
+        "pipe",
+        "queue",
+        "sched",
+        "table",
+        "config",
+        "flush",
+        "list",
+        "show",
+        "nat",
+        "set",
+        "zero",
+        "enable",
+        "disable",
+        "allow",
+        "deny",
+        "ipfw",
+        "dnctl",
+        "nptv6",
+        "nat64lsn",
+        "nat64stl",
+        "nat64clat",
+        "internal",
+    ];
+    let Some(first) = words.iter().find(|word| !raises_rights(&word.text)) else { return false };
+    let own = name(&first.text);
+    let is_name = own.starts_with(|c: char| c.is_ascii_alphabetic())
+        && own.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c))
+        && !own.ends_with(".sh");
+    let of_ipfw = |word: &Word| word.text.split_whitespace().any(|word| OF_IPFW.contains(&name(word)));
+    // It may be a mistyped one.
+    let is_near = nearest(own, OF_IPFW.iter().copied()).is_some();
+    is_name
+        && !is_near
+        && !is_known(own)
+        && !is_command(words)
+        && words.len() > 1
+        && !words.iter().any(of_ipfw)
+        && !is_refused(&first.text)
 }
 
 /// Whether it only prints what follows.

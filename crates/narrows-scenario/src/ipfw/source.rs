@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
+use super::pf::{Pf, is_pf};
 use super::programs;
 use super::verbs::{is_command, is_program};
 use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, as_words, raises_rights};
@@ -36,8 +37,18 @@ fn read(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
     };
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let mut commands = Vec::new();
+    let mut pf = Pf::default();
     let mut command = |call: &Call<'_>| {
         let number = 1 + ends.partition_point(|end| *end < call.span.start);
+        if call.words.iter().find(|word| !raises_rights(word.text())).is_some_and(|word| is_pf(word.text())) {
+            match pf.commands(call, number) {
+                Ok(lines) => commands.extend(lines.into_iter().map(Ok)),
+                Err(problem) => {
+                    commands.push(Err(problem));
+                    return Answer::Wrong;
+                }
+            }
+        }
         match one(text, call, number) {
             Ok(Some(line)) => commands.push(Ok(line)),
             Ok(None) => {}

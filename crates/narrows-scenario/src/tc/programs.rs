@@ -31,6 +31,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("trap", "What runs when the script is interrupted or ends is left out."),
     ("wait", "It waits for other programs."),
     ("true", "It does nothing."),
+    ("cat", "It prints text."),
     ("mkdir", "It makes a folder."),
     ("mount", "It makes a file system accessible."),
     ("cd", "It changes the folder of the shell."),
@@ -66,11 +67,6 @@ const NOT_PASSED: &[&str] = &[
     "ksh",
     "eval",
     "exec",
-    "make",
-    "python",
-    "python3",
-    "perl",
-    "ruby",
     "xargs",
     "parallel",
     "env",
@@ -348,6 +344,11 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     // The program in a namespace could be any.
     if is_inside && matches!(object.rsplit('/').next(), Some("ethtool" | "ifconfig" | "sysctl")) {
         return passed_over(words);
+    }
+    if is_inside && unknown(words).is_some() {
+        return Some(
+            "What the program in the network namespace does to devices or packets is not known here.",
+        );
     }
     let object =
         LETTERS_OF_IP.iter().find(|(letter, _)| *letter == object).map_or(object, |(_, whole)| whole);

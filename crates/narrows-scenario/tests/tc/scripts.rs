@@ -108,7 +108,7 @@ fn other_programs_prepare_things() {
         tc qdisc add dev eth0 root cake_mq bandwidth 10mbit; tc qdisc change dev eth0 root cake_mq mpu 128\n";
     let all = keys(text).join("\n");
     assert!(all.contains("type = \"cake\"") && all.contains("10mbit"), "{all}");
-    fails("ip netns exec a make\n", "`ip` is not a command of tc", "ip netns", &[]);
+    fails("ip netns exec a bash setup.sh\n", "`ip` is not a command of tc", "ip netns", &[]);
     // Filters of `route` look at realms.
     fails("ip route add 10.0.0.0/24 via 10.1.0.1 realm 2\n", "`ip` is not a command of tc", "ip route", &[]);
 }
@@ -299,7 +299,6 @@ fn programs_that_are_not_known() {
         "/opt/setup.sh",
         "setup.sh eth0",
         "bash setup.sh",
-        "make",
         "nft add rule x",
         "tcc qdisc add dev eth0 root fq",
         "qdsic add dev eth0 root fq",
@@ -362,7 +361,18 @@ fn devices_elsewhere() {
         }
     }
     assert_eq!(keys(&format!("ssh host \"{pfifo}\"\n")), ["link.up.queue=\"7 packets\""]);
-    fails(&format!("ssh host '{pfifo}; reboot'\n"), "`ssh` is not a command of tc", "ssh", &[]);
+    // Several commands, with what the other shell makes of them.
+    for text in [
+        format!("ssh host '{pfifo}; uptime'\n"),
+        format!("N=7; ssh -p 22 host \"sudo {} && \\\n echo ok\"\n", pfifo.replace('7', "$N")),
+        format!("ip netns exec a bash -c 'for d in eth0; do {}; done'\n", pfifo.replace("eth0", "$d")),
+        format!("sudo sh -c \"{pfifo}\"\n"),
+        format!("echo '{pfifo}' > shape.sh; sh ./shape.sh\n"),
+    ] {
+        assert_eq!(keys(&text), ["link.up.queue=\"7 packets\""], "{text}");
+    }
+    let script = Script::parse(&format!("ssh host '{pfifo}; uptime'\n"), "x.sh").unwrap();
+    assert_eq!(script.changed_devices(), ["host/eth0"]);
 }
 
 /// Rules of other tables change no marks; those that translate addresses are in the way of filters by addresses.

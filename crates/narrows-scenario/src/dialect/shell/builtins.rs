@@ -432,6 +432,12 @@ impl Runner<'_> {
         };
         let line = lines.pop_front();
         self.status = Status::of(line.is_some());
+        if line.as_ref().is_some_and(|line| line.unknown.is_some()) {
+            for name in names.into_iter().chain(list) {
+                self.values.put(&name, Value::One(Scalar::Missing(Missing::Output, name.clone())));
+            }
+            return;
+        }
         let text = line.map(|line| line.text).unwrap_or_default();
         let text = if keeps_backslash { text } else { text.replace('\\', "") };
         let separators: Vec<char> = match self.values.scalar("IFS") {

@@ -154,6 +154,7 @@ impl Runner<'_> {
         self.take_steps(values.len() / 8 + 1);
         let outer = self.trial.replace(Trial::default());
         let (status, wrong, slept, input) = (self.status, self.wrong, self.slept, self.input.clone());
+        let written = self.written.clone();
         let exits_on_failure = self.exits_on_failure;
         let is_captured = self.output.is_some();
         let output = std::mem::replace(&mut self.output, is_captured.then(Output::default));
@@ -173,6 +174,7 @@ impl Runner<'_> {
         self.values = values;
         self.functions = functions;
         (self.status, self.wrong, self.slept, self.input) = (status, wrong, slept, input);
+        self.written = written;
         self.exits_on_failure = exits_on_failure;
         Tried { done, flow, changed, prints }
     }

@@ -38,6 +38,14 @@ impl Number {
         }
     }
 
+    /// Without zeros at its end.
+    fn shortest(mut self) -> Self {
+        while self.scale > 0 && self.digits % 10 == 0 {
+            self = Self { digits: self.digits / 10, scale: self.scale - 1 };
+        }
+        self
+    }
+
     fn new(digits: i128, scale: u32) -> Option<Self> {
         (digits.abs() < LARGEST).then_some(Self { digits, scale })
     }
@@ -94,10 +102,9 @@ impl Reader<'_> {
             if self.take('*') {
                 let right = self.one()?;
                 let scale = (left.scale + right.scale).min(self.scale.max(left.scale).max(right.scale));
-                let product = Number {
-                    digits: left.digits.checked_mul(right.digits)?,
-                    scale: left.scale + right.scale,
-                };
+                let (one, other) = (left.shortest(), right.shortest());
+                let digits = one.digits.checked_mul(other.digits)?;
+                let product = Number { digits, scale: one.scale + other.scale };
                 left = Number::new(product.at_scale(scale)?, scale)?;
             } else if self.take('/') {
                 let right = self.one()?;

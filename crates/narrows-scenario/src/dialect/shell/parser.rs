@@ -638,7 +638,9 @@ impl<'a> Parser<'a> {
         Ok(Some(match operator {
             "<<<" => Redirect::HereString(target),
             "<" if matches!(descriptor, "" | "0") => Redirect::Input(target),
-            ">" | ">>" | ">&" | ">|" | "&>" | "&>>" if matches!(descriptor, "" | "1") => Redirect::Output,
+            ">" | ">>" | ">&" | ">|" | "&>" | "&>>" if matches!(descriptor, "" | "1") => {
+                Redirect::Output { target, appends: operator.ends_with(">>") }
+            }
             _ => Redirect::Other,
         }))
     }

@@ -95,6 +95,8 @@ fn text_printed(
         }
         ("dirname", [path]) => line(path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned()),
         ("cat", [] | ["-"]) => input.map(str::to_owned),
+        // The rules that every host has lead to no pipe.
+        ("cat", ["/etc/pf.conf"]) => Some(String::new()),
         ("cat", [name]) => file(name),
         ("realpath", [path]) | ("readlink", ["-f" | "-e" | "-m", path]) => line((*path).to_owned()),
         ("bc", flags @ ([] | ["-l"] | ["-q"])) => {
@@ -165,6 +167,7 @@ mod tests {
             (&["cut", "-d,", "-f2"], Some("a,b,c\n"), Some("b\n")),
             (&["cut", "-d", ":", "-f", "2-"], Some("a:b:c\n"), Some("b:c\n")),
             (&["bc", "-l"], Some("864.5 * 1000 / 56"), Some("15437.50000000000000000000\n")),
+            (&["bc", "-l"], Some("(40/1000.0)*(100*1000000.0/8.0)"), Some("500000.00000000000000000000\n")),
             (&["xargs", "printf", "%.2fkbit"], Some("15437.5\n"), Some("15437.50kbit")),
             (&["grep", "^a"], Some("ab\nba\n"), Some("ab\n")),
             (&["grep", "-vc", "a"], Some("ab\nc\n"), Some("1\n")),

@@ -113,14 +113,111 @@ pub(super) fn has_effect(words: &[&str]) -> bool {
             || rest.iter().any(|word| is_effective(word)))
 }
 
+/// What a command shows or configures: the device that it names, and `filter`, as filters are there only if they have been
+/// added. Disciplines may have classes of their own.
+pub(super) fn part<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
+    Some((device(words)?, words.contains(&"filter")))
+}
+
 /// The device that a command names.
-pub(super) fn device<'a>(words: &[&'a str]) -> Option<&'a str> {
+fn device<'a>(words: &[&'a str]) -> Option<&'a str> {
     let at = words.iter().position(|word| *word == "dev")?;
     words.get(at + 1).copied()
 }
 
 pub(super) fn sleeps(words: &[&str]) -> bool {
     named(words).0 == "sleep"
+}
+
+/// What a program runs: a file, or a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    File,
+    Text,
+}
+
+/// What another shell runs, and how many words before it say where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shell {
+    pub(super) what: Runs,
+    /// The word that is the file or the text.
+    pub(super) word: usize,
+    pub(super) before: usize,
+}
+
+/// Programs that run another one in another place.
+const ELSEWHERE: &[&str] = &[
+    "ssh",
+    "docker",
+    "podman",
+    "kubectl",
+    "oc",
+    "lxc",
+    "incus",
+    "pct",
+    "ip",
+    "nsenter",
+    "env",
+    "nohup",
+    "setsid",
+    "timeout",
+    "nice",
+    "chroot",
+    "unshare",
+    "lxc-attach",
+    "adb",
+];
+
+/// What another shell runs: `sh FILE`, `sudo bash -c TEXT`, `ip netns exec a sh -c TEXT`, `ssh HOST TEXT`, `./FILE`.
+pub(super) fn runs(words: &[&str]) -> Option<Shell> {
+    let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let is_shell = |word: &str| matches!(name(word).as_str(), "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh");
+    let first = words.iter().position(|word| !raises_rights(word) && !word.starts_with('-'))?;
+    let own = |at: usize| if at == first { 0 } else { at };
+    if name(words[first]) == "su"
+        && let Some(at) = words.iter().position(|word| *word == "-c")
+    {
+        return Some(Shell { what: Runs::Text, word: at + 1, before: 0 });
+    }
+    let is_elsewhere = ELSEWHERE.contains(&name(words[first]).as_str());
+    let at = words.iter().copied().position(is_shell).filter(|at| is_elsewhere || *at == first);
+    if let Some(at) = at {
+        let (flags, _) = words.get(at + 1)?.strip_prefix('-').map_or((None, ()), |flags| (Some(flags), ()));
+        return match flags {
+            Some(flags) if flags.ends_with('c') => {
+                Some(Shell { what: Runs::Text, word: at + 2, before: own(at) })
+            }
+            Some(flags) if flags.chars().all(|c| "exu".contains(c)) && at == first => {
+                Some(Shell { what: Runs::File, word: at + 2, before: 0 })
+            }
+            Some(_) => None,
+            None => (at == first).then_some(Shell { what: Runs::File, word: at + 1, before: 0 }),
+        };
+    }
+    match name(words[first]).as_str() {
+        // Several words are one command, which stands as it is.
+        "ssh" => {
+            let last = words.len() - 1;
+            let is_text = last > first + 1 && words[last].contains(char::is_whitespace);
+            is_text.then_some(Shell { what: Runs::Text, word: last, before: last })
+        }
+        _ if words[first].contains('/') => Some(Shell { what: Runs::File, word: first, before: 0 }),
+        _ => None,
+    }
+}
+
+/// Whether a command reads a file of rules: `pfctl -f -`.
+pub(super) fn reads_rules(words: &[&str]) -> bool {
+    named(words).0 == "pfctl" && named(words).1.contains(&"-")
+}
+
+/// The file of rules that a command reads: `pfctl -f FILE`.
+pub(super) fn rules_file<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let (name, rest) = named(words);
+    let at = rest.iter().position(|word| {
+        word.strip_prefix('-').is_some_and(|flags| flags.ends_with('f') && !flags.starts_with('F'))
+    })?;
+    rest.get(at + 1).copied().filter(|file| name == "pfctl" && *file != "-")
 }
 
 /// `-b`, `-batch` or `--batch`.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::field::{Expanded, How};
 use super::parser::Parser;
 use super::printed;
-use super::programs::{self, Printed, Success};
+use super::programs::{self, Printed, Runs, Success};
 use super::state::{Flow, Function, InputLine, Output, Place, Runner, Source, Status, lines_of};
 use super::tree::{Command, Document, List, Node, Redirect};
 use super::values::{Missing, Scalar, Values};
@@ -25,6 +25,8 @@ const MOST: usize = 1 << 20;
 const MOST_STEPS: usize = 1 << 22;
 /// The most turns and commands of a trial.
 const MOST_TRIED: usize = 1 << 14;
+/// The longest file that a script writes.
+const LONGEST_WRITTEN: usize = 1 << 20;
 /// Functions that call one another, and commands in `$(…)` within one another.
 const DEEPEST: usize = 32;
 
@@ -54,6 +56,8 @@ impl<'a> Runner<'a> {
             output: None,
             input: None,
             trial: None,
+            written: BTreeMap::new(),
+            elsewhere: Vec::new(),
             is_piped: false,
             reads_default: false,
             configured: Some(BTreeSet::new()),
@@ -67,7 +71,19 @@ impl<'a> Runner<'a> {
     /// Executes the whole script.
     pub(super) fn run(&mut self, lines: Lines<'_>, has_prompts: bool) {
         let source = self.source.clone();
-        self.run_source(&source, lines, has_prompts);
+        let flow = self.run_source(&source, lines, has_prompts);
+        // A script of an init system defines functions, of which that calls one.
+        let first = source.text.lines().next().unwrap_or_default();
+        let is_of_init = ["runscript", "openrc-run", "rc.common"].iter().any(|name| first.contains(name));
+        if is_of_init && flow == Flow::On {
+            let name = match self.values.arguments() {
+                Some([Scalar::Text(name), ..]) => name.clone(),
+                _ => "start".to_owned(),
+            };
+            if let Some(function) = self.functions.get(&name).cloned() {
+                self.call_function(&function, &[], &(0..first.len()));
+            }
+        }
         if self.steps == 0 {
             let span = self.last_step.clone();
             self.wrong_at(&span, format!("more than {MOST_STEPS} turns of loops and conditions"));
@@ -207,18 +223,23 @@ impl<'a> Runner<'a> {
         if self.is_over {
             return Flow::Exit;
         }
-        let Some((input, output)) = self.redirected(&command.redirects) else {
+        if command.redirects.is_empty() {
             return self.node(command);
-        };
+        }
+        let (input, output) = self.redirected(&command.redirects);
         let before = input.map(|input| std::mem::replace(&mut self.input, input));
-        let is_hidden = output && self.output.is_some();
-        let printed = is_hidden.then(|| self.output.replace(Output::default()));
+        let is_kept = output.as_ref().is_some_and(|output| output.is_some())
+            || output.is_some() && self.output.is_some();
+        let printed = is_kept.then(|| self.output.replace(Output::default()));
         let was_piped = self.is_piped;
         self.is_piped &= before.is_none();
         let flow = self.node(command);
         self.is_piped = was_piped;
         if let Some(printed) = printed {
-            self.output = printed;
+            let own = std::mem::replace(&mut self.output, printed).unwrap_or_default();
+            if let Some((file, appends)) = output.flatten() {
+                self.write(file, appends, own);
+            }
         }
         if let Some(before) = before {
             self.input = before;
@@ -226,9 +247,21 @@ impl<'a> Runner<'a> {
         flow
     }
 
-    /// What redirections change: what can be read, and whether what is printed goes elsewhere.
-    fn redirected(&mut self, redirects: &[Redirect]) -> Option<(Option<Option<VecDeque<InputLine>>>, bool)> {
-        let (mut input, mut output) = (None, false);
+    /// Writes what has been printed to a file, which the script may read again.
+    fn write(&mut self, file: String, appends: bool, printed: Output) {
+        let before = if appends { self.beside(&file) } else { Some(String::new()) };
+        let text = before.filter(|_| !printed.is_unknown).map(|before| before + &printed.text);
+        let file = file.strip_prefix("./").map_or(file.clone(), str::to_owned);
+        self.written.insert(file, text.filter(|text| text.len() < LONGEST_WRITTEN));
+    }
+
+    /// What redirections change: what can be read, and whether what is printed goes elsewhere, to a file with that name.
+    #[expect(clippy::type_complexity, reason = "read once, at its only call")]
+    fn redirected(
+        &mut self,
+        redirects: &[Redirect],
+    ) -> (Option<Option<VecDeque<InputLine>>>, Option<Option<(String, bool)>>) {
+        let (mut input, mut output) = (None, None);
         for redirect in redirects {
             match redirect {
                 Redirect::Input(word) => {
@@ -243,11 +276,17 @@ impl<'a> Runner<'a> {
                     input = Some(field.unknown.is_none().then(|| lines_of(&field.text, &place)));
                 }
                 Redirect::Here(document) => input = Some(Some(self.document(document))),
-                Redirect::Output => output = true,
+                Redirect::Output { target, appends } => {
+                    let file = self.one(target, How::One);
+                    let is_file = file.unknown.is_none()
+                        && !file.text.starts_with("/dev/")
+                        && !file.text.chars().all(|c| c.is_ascii_digit() || c == '-');
+                    output = Some(is_file.then_some((file.text, *appends)));
+                }
                 Redirect::Other => {}
             }
         }
-        (input.is_some() || output).then_some((input, output))
+        (input, output)
     }
 
     /// The lines of a here-document.
@@ -268,7 +307,7 @@ impl<'a> Runner<'a> {
             let text = if is_continued { &text[..text.len() - 1] } else { text };
             let is_plain = !document.is_expanded || !text.contains(['$', '`', '\\']);
             let line = match is_plain {
-                true => InputLine { text: text.to_owned(), place },
+                true => InputLine { text: text.to_owned(), place, unknown: None },
                 false => {
                     // As within double quotes, but for quotes, which are text.
                     let quoted = text.replace('"', "\\\"");
@@ -277,7 +316,8 @@ impl<'a> Runner<'a> {
                         &Place::Whole(place.of(&(0..text.len()))),
                         How::One,
                     );
-                    InputLine { text: field.text, place: Place::Whole(place.of(&(0..text.len()))) }
+                    let place = Place::Whole(place.of(&(0..text.len())));
+                    InputLine { text: field.text, place, unknown: field.unknown }
                 }
             };
             match all.back_mut().filter(|_| joins) {
@@ -334,6 +374,7 @@ impl<'a> Runner<'a> {
                     role: Role::Line,
                     reads_lines: false,
                     unset: &[],
+                    input: None,
                 })
             }
         }
@@ -405,6 +446,9 @@ impl<'a> Runner<'a> {
         let Some(first) = all.first() else { return Flow::On };
         if first.unknown.is_none() {
             let name = first.text.clone();
+            if let Some(flow) = self.shell(all, span) {
+                return flow;
+            }
             if let Some(function) = self.functions.get(&name).cloned() {
                 return self.call_function(&function, &all[1..], span);
             }
@@ -413,6 +457,33 @@ impl<'a> Runner<'a> {
             }
         }
         self.program(all, span)
+    }
+
+    /// Runs a script that the script has written or that is beside it, or a text that another shell runs: `sh FILE`, `sh -c
+    /// TEXT`, `ssh HOST TEXT`.
+    fn shell(&mut self, all: &[Expanded], span: &Range<usize>) -> Option<Flow> {
+        let known: Vec<&str> = all.iter().map(Expanded::text).collect();
+        let run = programs::runs(&known)?;
+        let word = all.get(run.word).filter(|word| word.unknown.is_none())?;
+        let (text, arguments) = match run.what {
+            Runs::File => {
+                (self.beside(&word.text).filter(|text| is_script(&word.text, text))?, &all[run.word + 1..])
+            }
+            Runs::Text => (word.text.clone(), all.get(run.word + 2..).unwrap_or_default()),
+        };
+        let place = Place::Whole(self.place(span));
+        let arguments =
+            arguments.iter().filter(|word| !word.vanishes).map(|word| self.scalar(word, "")).collect();
+        let before: Vec<Expanded> = all[..run.before].to_vec();
+        let outer = std::mem::take(&mut self.elsewhere);
+        self.elsewhere = outer.iter().cloned().chain(before).collect();
+        self.apart(|runner| {
+            runner.values.set_arguments(Some(arguments));
+            runner.exits_on_failure = false;
+            runner.eval(text, place)
+        });
+        self.elsewhere = outer;
+        Some(Flow::On)
     }
 
     fn call_function(&mut self, function: &Function, arguments: &[Expanded], span: &Range<usize>) -> Flow {
@@ -472,6 +543,14 @@ impl<'a> Runner<'a> {
         if self.trial.is_none() && !self.count_command(&span) {
             return Flow::Exit;
         }
+        let elsewhere: Vec<Expanded>;
+        let all = match self.elsewhere.is_empty() {
+            true => all,
+            false => {
+                elsewhere = self.elsewhere.iter().chain(all).cloned().collect();
+                &elsewhere
+            }
+        };
         // What is to run must be known.
         let is_first_unset = all.first().is_some_and(|first| first.vanishes);
         let (unset, all): (Vec<Expanded>, Vec<Expanded>) =
@@ -512,12 +591,18 @@ impl<'a> Runner<'a> {
         }
         let reads_lines = programs::is_batch(&known) && self.input.is_some();
         let role = if self.is_piped && !reads_lines { Role::Piped } else { Role::Command };
-        let call = Call { words: &all, span, role, reads_lines, unset: &unset };
+        let file = programs::rules_file(&known).map(|file| self.beside(file));
+        let lines = match file {
+            Some(text) => text.map(|text| lines_of(&text, &Place::Whole(span.clone()))),
+            None => self.input.clone().filter(|_| programs::reads_rules(&known)),
+        };
+        let call = Call { words: &all, span, role, reads_lines, unset: &unset, input: lines.as_ref() };
         self.slept += usize::from(programs::sleeps(&known));
         if programs::has_effect(&known) {
-            match programs::device(&known).filter(|device| !device.contains('$')) {
-                Some(device) => {
-                    self.configured.iter_mut().for_each(|known| known.extend([device.to_owned()]))
+            match programs::part(&known).filter(|(device, _)| !device.contains('$')) {
+                Some((device, is_filter)) => {
+                    let part = (device.to_owned(), is_filter);
+                    self.configured.iter_mut().for_each(|known| known.extend([part.clone()]));
                 }
                 None => self.configured = None,
             }
@@ -536,16 +621,18 @@ impl<'a> Runner<'a> {
     /// What a command prints, if that depends on what is known.
     fn printed(&self, all: &[Expanded], known_words: &[&str]) -> Option<Printed> {
         if all.iter().any(|word| word.unknown.is_some()) {
-            return None;
+            // In nothing, nothing is found.
+            let is_empty = self.input.as_ref().is_some_and(|lines| lines.is_empty());
+            let finds_nothing = is_empty && !self.reads_default && printed::filters(known_words);
+            return finds_nothing.then(|| Printed { succeeds: false, ..Printed::default() });
         }
         if programs::shows(known_words) {
             // Nothing has been configured yet.
             let is_default = known_words.contains(&"qdisc");
-            let is_fresh =
-                self.configured.as_ref().is_some_and(|known| match programs::device(known_words) {
-                    Some(device) => !known.contains(device),
-                    None => known.is_empty(),
-                });
+            let is_fresh = self.configured.as_ref().is_some_and(|known| match programs::part(known_words) {
+                Some((device, is_filter)) => !known.contains(&(device.to_owned(), is_filter)),
+                None => known.is_empty(),
+            });
             return is_fresh.then(|| Printed { is_default, ..Printed::default() });
         }
         if self.reads_default {
@@ -558,6 +645,10 @@ impl<'a> Runner<'a> {
 
     /// The text of a file in the folder of the script.
     pub(super) fn beside(&self, name: &str) -> Option<String> {
+        let name = name.strip_prefix("./").unwrap_or(name);
+        if let Some(written) = self.written.get(name) {
+            return written.clone();
+        }
         files::inside(self.start.path?.parent()?, name)
     }
 
@@ -625,14 +716,21 @@ impl<'a> Runner<'a> {
             let span = line.place.of(&(start..code.trim_end().len()));
             let words: Vec<Expanded> = words_of_line(code)
                 .into_iter()
-                .map(|word| Expanded {
-                    text: code[word.clone()].trim_matches(['"', '\'']).to_owned(),
-                    span: line.place.of(&word),
-                    unknown: None,
-                    vanishes: false,
+                .map(|word| {
+                    let text = code[word.clone()].trim_matches(['"', '\'']);
+                    // Where a variable is not set, nothing is left of it.
+                    let unknown =
+                        line.unknown.as_deref().filter(|unknown| text.contains('$') || !unknown.is_named);
+                    Expanded {
+                        text: text.to_owned(),
+                        span: line.place.of(&word),
+                        unknown: unknown.cloned().map(Box::new),
+                        vanishes: false,
+                    }
                 })
                 .collect();
-            let call = Call { words: &words, span, role: Role::Line, reads_lines: false, unset: &[] };
+            let call =
+                Call { words: &words, span, role: Role::Line, reads_lines: false, unset: &[], input: None };
             match self.answered(&call) {
                 Flow::On => {}
                 flow => return flow,
@@ -645,6 +743,13 @@ impl<'a> Runner<'a> {
 
 fn text_of(lines: &VecDeque<InputLine>) -> String {
     lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
+}
+
+/// Whether a file is a script, rather than a program.
+fn is_script(name: &str, text: &str) -> bool {
+    name.ends_with(".sh")
+        || !text.starts_with("#!")
+        || text.lines().next().is_some_and(|line| line.contains("sh"))
 }
 
 /// The words of a line that a program reads, with their quotes.

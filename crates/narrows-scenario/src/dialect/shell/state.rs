@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::field::{Expanded, Unknown};
 use super::tree::Command;
 use super::values::Values;
 use super::{Answer, Call, Start};
@@ -108,9 +109,11 @@ pub(super) struct Trial {
 
 /// A line that a command can read.
 #[derive(Clone, Debug)]
-pub(super) struct InputLine {
+pub(crate) struct InputLine {
     pub(super) text: String,
     pub(super) place: Place,
+    /// Why it has a name in place of a value.
+    pub(super) unknown: Option<Box<Unknown>>,
 }
 
 impl InputLine {
@@ -119,6 +122,20 @@ impl InputLine {
         let start = self.place.of(&(0..0)).start;
         self.place = Place::Whole(start..next.place.of(&(0..next.text.len())).end);
         self.text += &next.text;
+        self.unknown = self.unknown.take().or_else(|| next.unknown.clone());
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where it stands in the script.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.place.of(&(0..self.text.len()))
+    }
+
+    pub(crate) fn problem(&self) -> Option<&Problem> {
+        self.unknown.as_ref().map(|unknown| &unknown.problem)
     }
 }
 
@@ -156,12 +173,16 @@ pub(super) struct Runner<'a> {
     pub(super) output: Option<Output>,
     pub(super) input: Option<VecDeque<InputLine>>,
     pub(super) trial: Option<Trial>,
+    /// The files that the script has written, as far as it is known what is in them.
+    pub(super) written: BTreeMap<String, Option<String>>,
+    /// The words before each command of a text that a program runs elsewhere: `ssh HOST`.
+    pub(super) elsewhere: Vec<Expanded>,
     /// Whether what runs reads the output of a command before.
     pub(super) is_piped: bool,
     /// Whether that is what tc says of a device without a discipline of the script.
     pub(super) reads_default: bool,
-    /// The devices that commands have configured; `None` if one of them is not known.
-    pub(super) configured: Option<BTreeSet<String>>,
+    /// The devices that commands have configured, and whether by filters; `None` if one of them is not known.
+    pub(super) configured: Option<BTreeSet<(String, bool)>>,
     /// Commands that were wrong so far.
     pub(super) wrong: usize,
     /// How often `sleep` ran.
@@ -173,5 +194,7 @@ pub(super) struct Runner<'a> {
 
 /// The lines of a text.
 pub(super) fn lines_of(text: &str, place: &Place) -> VecDeque<InputLine> {
-    text.lines().map(|line| InputLine { text: line.to_owned(), place: place.clone() }).collect()
+    text.lines()
+        .map(|line| InputLine { text: line.to_owned(), place: place.clone(), unknown: None })
+        .collect()
 }

@@ -112,8 +112,8 @@ pub(super) enum Redirect {
     HereString(Word),
     /// `<< END`
     Here(Document),
-    /// What is printed goes elsewhere: `> FILE`, `>&2`.
-    Output,
+    /// What is printed goes elsewhere: `> FILE`, `>> FILE`, `>&2`.
+    Output { target: Word, appends: bool },
     /// Another descriptor: `2>&1`, `3< FILE`.
     Other,
 }
