@@ -85,11 +85,11 @@ impl<'a> Reader<'a> {
         let Some((name, index)) = self.target(depth)? else { return self.choice(depth) };
         self.rest();
         self.at += operator.len() + 1;
-        let right = self.deeper(depth)?;
         let value = match operator {
-            "" => right,
+            "" => self.deeper(depth)?,
             operator => {
                 let left = self.variable(&name, index, depth)?;
+                let right = self.deeper(depth)?;
                 self.applied(operator, left, right)?
             }
         };

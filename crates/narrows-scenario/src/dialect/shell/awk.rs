@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::printf::{formatted, unescaped};
+use super::printf::{Escapes, formatted, unescaped};
 use super::regular;
 
 /// Parentheses and signs within one another.
@@ -317,7 +317,7 @@ impl Reader<'_> {
             let end = super::scan::quote_end(self.rest)?;
             let text = self.rest[..end].to_owned();
             self.rest = &self.rest[end + 1..];
-            return Some(Value::Text(unescaped(&text.replace("\\\"", "\""))));
+            return Some(Value::Text(unescaped(&text, Escapes::OfQuotes)?));
         }
         if self.take("$") {
             let at = match self.take("NF") {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::KEEP;
 use super::state::{Flow, Output, Place, Runner, Status, Trial, lines_of};
-use super::tree::{Chain, Command, Joint, Pipeline};
+use super::tree::{Chain, Command, Joint, Node, Pipeline};
 use super::values::{Missing, Scalar, Value};
 use crate::problem::Problem;
 
@@ -12,6 +12,7 @@ use crate::problem::Problem;
 pub(super) struct Tried {
     pub(super) done: Trial,
     pub(super) flow: Flow,
+    pub(super) status: Status,
     /// The variables that it changed.
     pub(super) changed: Vec<String>,
     /// Whether it prints something that is captured.
@@ -67,9 +68,12 @@ impl Runner<'_> {
                     (status == 0) == (*joint == Joint::And)
                 }
                 (Status::Unknown { is_condition }, _) => {
-                    let trial = self.tried(|runner| runner.pipeline(pipeline));
+                    let trial = self.tried(|runner| {
+                        runner.status = Status::of(*joint == Joint::And);
+                        runner.pipeline(pipeline)
+                    });
                     let ends = trial.flow != Flow::On && *joint == Joint::And && !is_condition;
-                    let is_jump = matches!(trial.flow, Flow::Break(_) | Flow::Continue(_));
+                    let is_jump = self.is_jump(&trial);
                     if trial.done.has_effect || trial.done.sleeps || ends || is_jump {
                         match is_condition {
                             true => self.doubtful(&asked),
@@ -78,9 +82,11 @@ impl Runner<'_> {
                         return Flow::On;
                     }
                     let status = self.status;
+                    let succeeds = matches!(trial.status, Status::Known(0) | Status::Assumed);
+                    let ends = trial.flow != Flow::On;
                     self.doubt([trial]);
                     // Either one of them succeeds, or it is still not known.
-                    if *joint == Joint::And {
+                    if *joint == Joint::And || !succeeds && !ends {
                         self.status = status;
                     }
                     continue;
@@ -98,8 +104,11 @@ impl Runner<'_> {
                 return flow;
             }
         }
+        let last = rest.last().map_or(first, |(_, pipeline)| pipeline);
         match self.status {
-            Status::Known(1..) if is_last && self.exits_on_failure && self.conditions == 0 => Flow::Exit,
+            Status::Known(1..) if is_last && fails(last) && self.exits_on_failure && self.conditions == 0 => {
+                Flow::Exit
+            }
             _ => Flow::On,
         }
     }
@@ -133,12 +142,26 @@ impl Runner<'_> {
         self.wrong(Problem::new(title).help(format!("scripts are read, not run: {KEEP}")), &span);
     }
 
+    /// Whether a branch goes on elsewhere in the script, rather than being a guard: that ends the script, or fails in what is
+    /// executed.
+    pub(super) fn is_jump(&self, trial: &Tried) -> bool {
+        match trial.flow {
+            Flow::On => false,
+            Flow::Break(_) | Flow::Continue(_) => true,
+            Flow::Exit if self.shells == 0 => false,
+            Flow::Return | Flow::Exit => trial.status == Status::SUCCESS,
+        }
+    }
+
     /// What may have been done or not: the values of its variables are not known.
     pub(super) fn doubt(&mut self, trials: impl IntoIterator<Item = Tried>) {
         // What a guard does is lost with the script.
-        for trial in trials.into_iter().filter(|trial| trial.flow == Flow::On) {
+        for trial in trials {
             if trial.prints {
                 self.output.iter_mut().for_each(|output| output.is_unknown = true);
+            }
+            if trial.flow != Flow::On {
+                continue;
             }
             for name in trial.changed {
                 self.values.put(&name, Value::One(Scalar::Missing(Missing::Doubt, name.clone())));
@@ -151,11 +174,12 @@ impl Runner<'_> {
     pub(super) fn tried(&mut self, run: impl FnOnce(&mut Self) -> Flow) -> Tried {
         let values = self.values.clone();
         let functions = self.functions.clone();
-        self.take_steps(values.len() / 8 + 1);
+        let waiting = self.input.as_ref().map_or(0, std::collections::VecDeque::len);
+        self.take_steps((values.len() + functions.len() + waiting) / 8 + 1);
         let outer = self.trial.replace(Trial::default());
         let (status, wrong, slept, input) = (self.status, self.wrong, self.slept, self.input.clone());
         let written = self.written.clone();
-        let exits_on_failure = self.exits_on_failure;
+        let flags = (self.exits_on_failure, self.exits_on_unset, self.fails_in_pipes);
         let is_captured = self.output.is_some();
         let output = std::mem::replace(&mut self.output, is_captured.then(Output::default));
         if let (Some(own), Some(outer)) = (&mut self.trial, outer) {
@@ -173,10 +197,11 @@ impl Runner<'_> {
         let changed = values.changed(&self.values);
         self.values = values;
         self.functions = functions;
-        (self.status, self.wrong, self.slept, self.input) = (status, wrong, slept, input);
+        let found = std::mem::replace(&mut self.status, status);
+        (self.wrong, self.slept, self.input) = (wrong, slept, input);
+        (self.exits_on_failure, self.exits_on_unset, self.fails_in_pipes) = flags;
         self.written = written;
-        self.exits_on_failure = exits_on_failure;
-        Tried { done, flow, changed, prints }
+        Tried { done, flow, status: found, changed, prints }
     }
 
     /// What runs beside the commands that follow.
@@ -222,12 +247,17 @@ impl Runner<'_> {
     /// Commands of which each reads what the one before prints. Each has a shell of its own.
     pub(super) fn piped(&mut self, commands: &[Command]) {
         let (input, was_piped, read_default) = (self.input.take(), self.is_piped, self.reads_default);
+        let mut failed = Status::SUCCESS;
         for (index, command) in commands.iter().enumerate() {
             let is_last = index + 1 == commands.len();
             let outer = if is_last { None } else { self.output.replace(Output::default()) };
-            self.conditions += 1;
             self.apart(|runner| runner.command(command));
-            self.conditions -= 1;
+            failed = match (failed, self.status) {
+                (failed, Status::Known(0)) => failed,
+                (failed @ Status::Known(1..), status) if status.known().is_none() => failed,
+                (failed @ Status::Unknown { .. }, Status::Assumed) => failed,
+                (_, status) => status,
+            };
             if is_last {
                 break;
             }
@@ -237,8 +267,27 @@ impl Runner<'_> {
             self.is_piped = true;
             self.reads_default = printed.is_default;
         }
+        if self.fails_in_pipes {
+            self.status = failed;
+        }
         (self.input, self.is_piped, self.reads_default) = (input, was_piped, read_default);
     }
+}
+
+/// Whether the failure of a pipeline is one that ends a script: what is in a list has been seen by itself.
+fn fails(pipeline: &Pipeline) -> bool {
+    !matches!(
+        &pipeline.commands[..],
+        [Command {
+            node: Node::For { .. }
+                | Node::Count { .. }
+                | Node::While { .. }
+                | Node::If(_)
+                | Node::Case { .. }
+                | Node::Group(_),
+            ..
+        }]
+    )
 }
 
 /// Where a pipeline stands.

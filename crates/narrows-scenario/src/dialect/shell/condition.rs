@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::field::{Expanded, Field, How};
 use super::pattern::Pattern;
 use super::state::{Runner, Status};
+use crate::problem::{Found, Problem};
 
 /// Parentheses and signs within one another.
 const DEEPEST: usize = 64;
@@ -69,6 +70,11 @@ impl Runner<'_> {
 
     /// Whether the words of `[ … ]` or `test …` hold.
     pub(super) fn tested(&mut self, all: &[Expanded], words: &[Range<usize>]) -> Status {
+        if all.iter().all(|word| word.unknown.is_none())
+            && let Some(status) = self.tested_clear(all)
+        {
+            return status;
+        }
         let found = self.tested_once(all);
         let is_clear = all.iter().all(|word| {
             word.unknown.as_ref().is_none_or(|unknown| {
@@ -80,12 +86,31 @@ impl Runner<'_> {
         }
         let holds = self.without(|runner| {
             let all = runner.all_words(words);
-            runner.tested_once(&all)
+            let clear = match all.iter().all(|word| word.unknown.is_none()) {
+                true => runner.tested_clear(&all).and_then(Status::known),
+                false => None,
+            };
+            clear.or_else(|| runner.tested_once(&all).map(|holds| u8::from(!holds)))
         });
         match holds {
-            Some(holds) => Status::WithoutArguments(u8::from(!holds)),
+            Some(status) => Status::WithoutArguments(status),
             None => Status::Unknown { is_condition: true },
         }
+    }
+
+    /// The status of `[ … ]` by the number of its words (POSIX.1-2017, test); `None` where that depends on more.
+    fn tested_clear(&mut self, all: &[Expanded]) -> Option<Status> {
+        let (first, rest) = all.split_first()?;
+        let mut words: Vec<&str> = rest.iter().map(Expanded::text).collect();
+        if first.text == "[" && words.pop() != Some("]") {
+            return Some(Status::Known(2));
+        }
+        let found = tested_words(&words)?;
+        if let Err(Some(wrong)) = found {
+            let span = rest.iter().find(|word| word.text == wrong).map_or(first.span(), Expanded::span);
+            self.wrong(Problem::new(format!("{} is no whole number", Found(wrong))), &span);
+        }
+        Some(found.map_or(Status::Known(2), Status::of))
     }
 
     fn tested_once(&mut self, all: &[Expanded]) -> Option<bool> {
@@ -113,6 +138,42 @@ impl Runner<'_> {
         let mut reader = Reader { tokens: &tokens, at: 0, is_double: false };
         let holds = reader.or(self, 0);
         if reader.at == tokens.len() { holds } else { None }
+    }
+}
+
+/// Whether the words of `[ … ]` hold; an error where they are not understood there, with the word that is no number.
+fn tested_words<'w>(words: &[&'w str]) -> Option<Result<bool, Option<&'w str>>> {
+    let not = |rest: &[&'w str]| Some(tested_words(rest)?.map(|holds| !holds));
+    match *words {
+        [] => Some(Ok(false)),
+        [one] => Some(Ok(!one.is_empty())),
+        ["!", one] => not(&[one]),
+        ["-z", one] => Some(Ok(one.is_empty())),
+        ["-n", one] => Some(Ok(!one.is_empty())),
+        [flag, _] => match OF_HOST.contains(&flag) || matches!(flag, "-v" | "-o" | "-R") {
+            true => None,
+            false => Some(Err(None)),
+        },
+        [one, "-a", other] => Some(Ok(!one.is_empty() && !other.is_empty())),
+        [one, "-o", other] => Some(Ok(!one.is_empty() || !other.is_empty())),
+        [one, operator, other] if is_comparison(operator) && operator != "=~" => {
+            let is_wrong = |text: &&&str| text.trim().parse::<i64>().is_err();
+            let is_number = matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge");
+            match [one, other].iter().find(is_wrong).filter(|_| is_number) {
+                Some(wrong) => Some(Err(Some(*wrong).filter(|wrong| !wrong.trim().is_empty()))),
+                None => match operator {
+                    "=" | "==" => Some(Ok(one == other)),
+                    "!=" => Some(Ok(one != other)),
+                    _ => None,
+                },
+            }
+        }
+        ["!", one, other] => not(&[one, other]),
+        ["(", one, ")"] => tested_words(&[one]),
+        [_, _, _] => Some(Err(None)),
+        ["!", one, two, three] => not(&[one, two, three]),
+        ["(", one, other, ")"] => tested_words(&[one, other]),
+        _ => None,
     }
 }
 

@@ -46,12 +46,15 @@ impl Runner<'_> {
                     Scalar::Text(text) => {
                         Expanded { text, span: self.place(span), unknown: None, vanishes: false }
                     }
-                    Scalar::Missing(_, of) => Expanded {
-                        text: format!("${of}"),
-                        span: self.place(span),
-                        unknown: None,
-                        vanishes: false,
-                    },
+                    missing @ Scalar::Missing(..) => {
+                        let field = self.of_scalar(missing, "@");
+                        Expanded {
+                            text: field.text,
+                            span: self.place(span),
+                            unknown: field.unknown,
+                            vanishes: false,
+                        }
+                    }
                 };
                 arguments.into_iter().map(of).collect()
             }
@@ -61,7 +64,7 @@ impl Runner<'_> {
             let is_argument = word.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Argument);
             let trial = self.tried(|runner| {
                 runner.values.set(&name, scalar.clone());
-                runner.list(body)
+                runner.body(body)
             });
             // Without arguments there is none to go through.
             if (trial.done.has_effect || trial.done.sleeps) && !(is_argument && words.len() == 1) {
@@ -81,12 +84,20 @@ impl Runner<'_> {
             }
             self.values.set(&name, Scalar::Text(word.text));
             let wrong = self.wrong;
-            let flow = self.list(body);
+            let flow = self.body(body);
             if let Some(flow) = self.turn(flow, wrong) {
                 return flow;
             }
         }
         Flow::On
+    }
+
+    /// The commands of a loop.
+    fn body(&mut self, body: &List) -> Flow {
+        self.loops += 1;
+        let flow = self.list(body);
+        self.loops -= 1;
+        flow
     }
 
     /// Runs a loop that counts.
@@ -107,20 +118,18 @@ impl Runner<'_> {
         if calculate(self, first).is_none() {
             return Flow::On;
         }
+        self.status = Status::SUCCESS;
         for _ in 0..MOST_TURNS {
             match calculate(self, test) {
                 Some(true) => {}
-                Some(false) => {
-                    self.status = Status::SUCCESS;
-                    return Flow::On;
-                }
+                Some(false) => return Flow::On,
                 None => return Flow::On,
             }
             if self.step(test) != Flow::On {
                 return Flow::Exit;
             }
             let wrong = self.wrong;
-            let flow = self.list(body);
+            let flow = self.body(body);
             if let Some(flow) = self.turn(flow, wrong) {
                 return flow;
             }
@@ -143,18 +152,21 @@ impl Runner<'_> {
 
     pub(super) fn of_while(&mut self, test: &List, body: &List, is_until: bool, span: &Range<usize>) -> Flow {
         let (mut waiting, mut turns) = (0, 0);
+        let mut last = Status::SUCCESS;
         let at = test.first().map_or(span.clone(), |chain| span_of(&chain.first));
         loop {
             let (slept, wrong) = (self.slept, self.wrong);
+            self.loops += 1;
             let (flow, status) = self.test(test);
-            if flow != Flow::On {
+            self.loops -= 1;
+            if let Some(flow) = self.turn(flow, self.wrong).filter(|_| flow != Flow::On) {
                 return flow;
             }
             let runs = match if is_until { status.negated() } else { status } {
                 Status::Known(status) | Status::WithoutArguments(status) => status == 0,
                 Status::Assumed | Status::Unknown { .. } => {
-                    let trial = self.tried(|runner| runner.list(body));
-                    if trial.done.has_effect || trial.flow == Flow::Exit {
+                    let trial = self.tried(|runner| runner.body(body));
+                    if trial.done.has_effect || matches!(trial.flow, Flow::Exit | Flow::Return) {
                         self.doubtful(&at);
                         return Flow::On;
                     }
@@ -163,16 +175,17 @@ impl Runner<'_> {
                 }
             };
             if !runs {
-                self.status = Status::SUCCESS;
+                self.status = last;
                 return Flow::On;
             }
             if self.step(&at) != Flow::On {
                 return Flow::Exit;
             }
-            let flow = self.list(body);
+            let flow = self.body(body);
             if let Some(flow) = self.turn(flow, wrong) {
                 return flow;
             }
+            last = self.status;
             turns += 1;
             if turns > MOST_TURNS {
                 let span = self.place(&at);
@@ -242,13 +255,14 @@ impl Runner<'_> {
         let mut trials = Vec::new();
         for (index, (test, body)) in branches.iter().enumerate() {
             let trial = self.tried(|runner| {
+                runner.status = Status::SUCCESS;
                 let flow = match test.as_ref().filter(|_| index > 0) {
                     Some(test) => runner.test(test).0,
                     None => Flow::On,
                 };
                 if flow == Flow::On { runner.list(body) } else { flow }
             });
-            let is_jump = matches!(trial.flow, Flow::Break(_) | Flow::Continue(_));
+            let is_jump = self.is_jump(&trial);
             if trial.done.has_effect || trial.done.sleeps || is_jump {
                 self.doubtful(at);
                 return Flow::On;

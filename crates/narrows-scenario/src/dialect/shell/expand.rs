@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::arithmetic::{self, Numbers};
-use super::field::{Expanded, Expansion, Field, Fields, How, NOT_RUN, Unknown, unnamed};
+use super::field::{Expanded, Expansion, Field, Fields, How, NOT_RUN, Quotes, Unknown, unnamed};
 use super::printed::{MOST_NUMBERS, counted};
-use super::printf::unescaped;
+use super::printf::{Escapes, unescaped};
 use super::scan::{self, byte, char_length, is_variable, name_length};
 use super::state::{Place, Runner};
 use super::values::{Missing, Scalar};
@@ -28,7 +28,14 @@ impl Runner<'_> {
             quote.is_some_and(|quote| raw.len() > 1 && raw[1..].find(quote) == Some(raw.len() - 2));
         let span = if is_whole { word.start + 1..word.end - 1 } else { word.clone() };
         let span = source.place.of(&span);
-        for raw in self.braces(raw).as_deref().unwrap_or(&[raw.to_owned()]) {
+        let written = match if raw.contains('{') { self.braces(raw, 0) } else { Ok(None) } {
+            Ok(written) => written,
+            Err(problem) => {
+                let unknown = Field::wrong(problem.at(&span)).unknown;
+                return all.push(Expanded { text: raw.to_owned(), span, unknown, vanishes: false });
+            }
+        };
+        for raw in written.as_deref().unwrap_or(&[raw.to_owned()]) {
             for field in self.expand(raw, &place, How::Words) {
                 let unknown = field.unknown.map(|mut unknown| {
                     unknown.problem = unknown.problem.at(&span);
@@ -56,7 +63,11 @@ impl Runner<'_> {
     }
 
     fn expand(&mut self, raw: &str, place: &Place, how: How) -> Vec<Field> {
-        if !raw.contains(['$', '`', '"', '\'', '\\']) {
+        let is_home = is_home(raw) && how != How::Pattern;
+        if raw.is_empty() && how == How::Words {
+            return Vec::new();
+        }
+        if !is_home && !raw.contains(['$', '`', '"', '\'', '\\']) {
             return vec![Field::known(raw)];
         }
         let separators = match self.values.scalar("IFS") {
@@ -64,7 +75,11 @@ impl Runner<'_> {
             _ => vec![' ', '\t', '\n', '\r'],
         };
         let mut fields = Fields::new(how, separators);
-        self.fill(raw, place, false, &mut fields);
+        if is_home {
+            fields.push(Expansion::One(self.named("HOME")), true);
+        }
+        let start = usize::from(is_home);
+        self.fill(&raw[start..], &place.at(start), false, &mut fields);
         if how != How::Words {
             fields.open();
         }
@@ -96,11 +111,18 @@ impl Runner<'_> {
                     self.fill(inside, &place.at(at + 1), true, fields);
                     at = end;
                 }
+                b'"' if fields.quotes == Quotes::Default => at += 1,
                 b'\\' => {
                     let escaped = raw[at + 1..].chars().next();
+                    let is_special = |c: char| match c {
+                        '$' | '`' | '\\' => true,
+                        '"' => fields.quotes != Quotes::Document,
+                        '}' => fields.quotes == Quotes::Default,
+                        _ => false,
+                    };
                     match escaped {
                         Some('\n') => {}
-                        Some(c) if !is_quoted || matches!(c, '$' | '`' | '"' | '\\') => {
+                        Some(c) if !is_quoted || is_special(c) => {
                             fields.literal(c.encode_utf8(&mut [0; 4]), true);
                         }
                         _ => {
@@ -113,17 +135,27 @@ impl Runner<'_> {
                 }
                 b'$' if !is_quoted && byte(raw, at + 1) == b'\'' => {
                     let close = scan::ansi_quote(&raw[at + 2..]).unwrap_or(raw.len() - at - 2);
-                    let text = unescaped(&raw[at + 2..at + 2 + close]).replace("\\'", "'");
-                    fields.literal(&text, true);
+                    let text = &raw[at + 2..at + 2 + close];
+                    match unescaped(text, Escapes::OfQuotes) {
+                        Some(text) => fields.literal(&text, true),
+                        None => {
+                            let title = format!("the escapes in {} are not understood", Found(text));
+                            let span = place.of(&(at..at + close + 3));
+                            fields.push(Expansion::One(Field::wrong(Problem::new(title).at(&span))), true);
+                        }
+                    }
                     at += close + 3;
                 }
                 b'$' | b'`' => {
                     let (end, expansion) = self.expansion(raw, at, place, is_quoted);
-                    if let Some(mut expansion) = expansion {
+                    if let Some(Expansion::Default(text, place)) = expansion {
+                        self.fill_default(&text, &place, is_quoted, fields);
+                    } else if let Some(mut expansion) = expansion {
                         let span = place.of(&(at..end));
                         let all = match &mut expansion {
                             Expansion::One(field) => std::slice::from_mut(field),
-                            Expansion::All(all) => &mut all[..],
+                            Expansion::All(all) | Expansion::Joined(all, _) => &mut all[..],
+                            Expansion::Default(..) => &mut [],
                         };
                         for unknown in all.iter_mut().filter_map(|field| field.unknown.as_mut()) {
                             unknown.problem = unknown.problem.clone().at(&span);
@@ -138,7 +170,10 @@ impl Runner<'_> {
                         .find(['$', '`', '"', '\'', '\\'])
                         .unwrap_or(rest.len())
                         .max(char_length(raw, at));
-                    fields.literal(&rest[..length], is_quoted);
+                    match fields.quotes == Quotes::Default && !is_quoted {
+                        true => fields.push(Expansion::One(Field::known(&rest[..length])), false),
+                        false => fields.literal(&rest[..length], is_quoted),
+                    }
                     at += length;
                 }
             }
@@ -149,6 +184,22 @@ impl Runner<'_> {
             }
         }
         self.expansions -= 1;
+    }
+
+    /// Expands what stands in place of a value.
+    fn fill_default(&mut self, text: &str, place: &Place, is_quoted: bool, fields: &mut Fields) {
+        let quotes = std::mem::replace(&mut fields.quotes, Quotes::Default);
+        if is_quoted && text.contains('\'') && text.contains(['"', '}', '\\']) {
+            let title = format!("the quotes in {} are not understood", Found(text));
+            let problem = Problem::new(title).at(&place.of(&(0..text.len())));
+            fields.push(Expansion::One(Field::wrong(problem)), true);
+        } else {
+            if is_quoted || text.contains(['"', '\'']) && fields.how != How::Words {
+                fields.open();
+            }
+            self.fill(text, place, is_quoted, fields);
+        }
+        fields.quotes = quotes;
     }
 
     /// What stands at `$` or a backquote: where it ends, and what it comes to; `None` for nothing.
@@ -167,7 +218,7 @@ impl Runner<'_> {
                 let inside = &raw[at + 1..(end - 1).max(at + 1)];
                 let field = match inside.contains('\\') {
                     true => {
-                        let text = inside.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");
+                        let text = of_backquotes(inside, is_quoted);
                         self.output(&text, &Place::Whole(place.of(&(at..end))))
                     }
                     false => self.output(inside, &place.at(at + 1)),
@@ -193,7 +244,7 @@ impl Runner<'_> {
             // `$"…"` is translated where there are translations.
             (_, b'"') if !is_quoted => (at + 1, None),
             (_, c) if c.is_ascii_digit() => (at + 2, one(self.argument(usize::from(c - b'0')))),
-            (_, b'@' | b'*') => (at + 2, Some(self.arguments(next == b'*' && is_quoted))),
+            (_, b'@' | b'*') => (at + 2, Some(self.arguments(next == b'*'))),
             (_, b'#' | b'?' | b'$' | b'!' | b'-') => {
                 let name = raw[at + 1..at + 2].to_owned();
                 (at + 2, one(self.special(&name)))
@@ -249,47 +300,127 @@ impl Runner<'_> {
         }
     }
 
-    /// `{1..4}` and `{a,b}` written out, where the script's shell does so.
-    fn braces(&self, raw: &str) -> Option<Vec<String>> {
-        if !raw.contains('{') || raw.contains(['"', '\'', '\\']) {
-            return None;
+    /// `{1..4}` and `{a,b}` written out, where the script's shell does so; `None` if there are none.
+    fn braces(&self, raw: &str, depth: usize) -> Result<Option<Vec<String>>, Problem> {
+        let mut at = 0;
+        while at < raw.len() {
+            if byte(raw, at) != b'{' {
+                at = scan::unit(raw, at, 0)?;
+                continue;
+            }
+            let parts = match list_in_braces(raw, at)? {
+                Some((end, parts)) if parts.len() > 1 && self.has_lists => Some((end, parts)),
+                Some((end, parts)) if parts.len() == 1 => range_of(&parts[0])?.map(|parts| (end, parts)),
+                _ => None,
+            };
+            let Some((end, parts)) = parts else {
+                at += 1;
+                continue;
+            };
+            if depth > DEEPEST {
+                return Err(Problem::new(format!("braces more than {DEEPEST} deep")));
+            }
+            let written = |raw: &str| -> Result<Vec<String>, Problem> {
+                Ok(self.braces(raw, depth + 1)?.unwrap_or_else(|| vec![raw.to_owned()]))
+            };
+            let behind = written(&raw[end..])?;
+            let mut all = Vec::new();
+            for part in &parts {
+                for part in written(part)? {
+                    if all.len() + behind.len() > MOST_NUMBERS as usize {
+                        return Err(Problem::new(format!("braces of more than {MOST_NUMBERS} words")));
+                    }
+                    all.extend(behind.iter().map(|behind| format!("{}{part}{behind}", &raw[..at])));
+                }
+            }
+            return Ok(Some(all));
         }
-        let (open, _) = raw.match_indices('{').find(|(at, _)| !raw[..*at].ends_with('$'))?;
-        let close = open + raw[open..].find('}')?;
-        let inside = &raw[open + 1..close];
-        if inside.contains(['{', '$', '`']) {
-            return None;
-        }
-        let parts: Vec<String> = match inside.split("..").collect::<Vec<_>>()[..] {
-            [first, last] => range(first, last, "1")?,
-            [first, last, step] => range(first, last, step)?,
-            _ if inside.contains(',') && self.has_lists => inside.split(',').map(str::to_owned).collect(),
-            _ => return None,
-        };
-        let behind = self.braces(&raw[close + 1..]).unwrap_or_else(|| vec![raw[close + 1..].to_owned()]);
-        if parts.len().saturating_mul(behind.len()) > MOST_NUMBERS as usize {
-            return None;
-        }
-        let all = parts
-            .iter()
-            .flat_map(|part| behind.iter().map(move |behind| format!("{}{part}{behind}", &raw[..open])));
-        Some(all.collect())
+        Ok(None)
     }
 }
 
-/// `{first..last..step}`
-fn range(first: &str, last: &str, step: &str) -> Option<Vec<String>> {
-    let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());
-    if let (Some(first), Some(last)) = (letter(first), letter(last)) {
-        let all = (first.min(last)..=first.max(last)).map(String::from);
-        return Some(if first <= last { all.collect() } else { all.rev().collect() });
+/// What stands between the commas of the braces that open here, and the place behind them; `None` if they are not closed.
+fn list_in_braces(raw: &str, open: usize) -> Result<Option<(usize, Vec<String>)>, Problem> {
+    let (mut at, mut start, mut deep) = (open + 1, open + 1, 0_usize);
+    let mut parts = Vec::new();
+    while at < raw.len() {
+        match byte(raw, at) {
+            b'{' => deep += 1,
+            b'}' if deep == 0 => {
+                parts.push(raw[start..at].to_owned());
+                return Ok(Some((at + 1, parts)));
+            }
+            b'}' => deep -= 1,
+            b',' if deep == 0 => {
+                parts.push(raw[start..at].to_owned());
+                start = at + 1;
+            }
+            _ => {
+                at = scan::unit(raw, at, 0)?;
+                continue;
+            }
+        }
+        at += 1;
     }
-    let (from, to, step): (i64, i64, i64) = (first.parse().ok()?, last.parse().ok()?, step.parse().ok()?);
+    Ok(None)
+}
+
+/// `1..4`, `1..9..2` or `a..e`.
+fn range_of(inside: &str) -> Result<Option<Vec<String>>, Problem> {
+    match inside.split("..").collect::<Vec<_>>()[..] {
+        [first, last] => range(first, last, "1"),
+        [first, last, step] => range(first, last, step),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a word begins with the home folder: `~`, `~/a`.
+fn is_home(raw: &str) -> bool {
+    raw.strip_prefix('~').is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The commands in backquotes, where a backslash stands before what would end or expand them.
+fn of_backquotes(inside: &str, is_quoted: bool) -> String {
+    let mut text = String::new();
+    let mut chars = inside.chars();
+    while let Some(c) = chars.next() {
+        match (c, chars.as_str().chars().next()) {
+            ('\\', Some(next)) => {
+                let is_kept = !matches!(next, '`' | '$' | '\\') && (!is_quoted || next != '"');
+                if is_kept {
+                    text.push(c);
+                }
+                text.push(next);
+                chars.next();
+            }
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+/// `{first..last..step}`; `None` if that is a text.
+fn range(first: &str, last: &str, step: &str) -> Result<Option<Vec<String>>, Problem> {
+    let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());
+    let Ok(step) = step.parse::<i64>() else { return Ok(None) };
     let step = step.saturating_abs().max(1);
-    let width = |text: &str| if text.trim_start_matches('-').starts_with('0') { text.len() } else { 0 };
-    let width = width(first).max(width(last)) * usize::from(first.len() > 1 || last.len() > 1);
-    let numbers = counted(from, if from > to { -step } else { step }, to).ok()?;
-    Some(numbers.iter().map(|number| format!("{number:0width$}")).collect())
+    if let (Some(from), Some(to)) = (letter(first), letter(last)) {
+        if from.is_ascii_lowercase() != to.is_ascii_lowercase() {
+            return Err(Problem::new("braces from a lower case letter to an upper case one"));
+        }
+        let step = usize::try_from(step).unwrap_or(usize::MAX);
+        let letters = |all: &mut dyn Iterator<Item = char>| all.step_by(step).map(String::from).collect();
+        return Ok(Some(match from <= to {
+            true => letters(&mut (from..=to)),
+            false => letters(&mut (to..=from).rev()),
+        }));
+    }
+    let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) else { return Ok(None) };
+    let is_padded =
+        |text: &str| text.len() > 1 && text.trim_start_matches('-').starts_with('0') && text != "-0";
+    let width = if is_padded(first) || is_padded(last) { first.len().max(last.len()) } else { 0 };
+    let numbers = counted(from, if from > to { -step } else { step }, to)?;
+    Ok(Some(numbers.iter().map(|number| format!("{number:0width$}")).collect()))
 }
 
 /// The variables of a script in a calculation.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::state::Place;
 use super::values::Missing;
 use crate::problem::Problem;
 
@@ -69,6 +70,20 @@ pub(super) enum Expansion {
     One(Field),
     /// Of `$@`: a word each, within quotes, too.
     All(Vec<Field>),
+    /// Of `$*`: one text within quotes, with this between its parts.
+    Joined(Vec<Field>, String),
+    /// What stands in place of a value, as in `${A:-…}`, with its own quotes.
+    Default(String, Place),
+}
+
+/// What quotes are within a text that is expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quotes {
+    Word,
+    /// In `${A:-…}`: values without quotes are divided, and so is the text.
+    Default,
+    /// They are text.
+    Document,
 }
 
 /// What becomes of what is expanded.
@@ -85,14 +100,15 @@ pub(super) enum How {
 pub(super) struct Fields {
     pub(super) done: Vec<Field>,
     pub(super) open: Option<Field>,
-    how: How,
+    pub(super) how: How,
     separators: Vec<char>,
     pub(super) length: usize,
+    pub(super) quotes: Quotes,
 }
 
 impl Fields {
     pub(super) fn new(how: How, separators: Vec<char>) -> Self {
-        Self { done: Vec::new(), open: None, how, separators, length: 0 }
+        Self { done: Vec::new(), open: None, how, separators, length: 0, quotes: Quotes::Word }
     }
 
     pub(super) fn open(&mut self) -> &mut Field {
@@ -107,7 +123,7 @@ impl Fields {
             return;
         }
         for c in text.chars() {
-            if "*?[]\\+@!(".contains(c) {
+            if "*?[]\\+@!(){}|.^$-".contains(c) {
                 open.text.push('\\');
             }
             open.text.push(c);
@@ -115,16 +131,22 @@ impl Fields {
     }
 
     pub(super) fn push(&mut self, expansion: Expansion, is_quoted: bool) {
-        let all = match expansion {
+        let (all, between) = match expansion {
             Expansion::One(field) => return self.one(field, is_quoted),
-            Expansion::All(all) => all,
+            Expansion::All(all) => (all, (self.how != How::Words).then(|| " ".to_owned())),
+            Expansion::Joined(all, between) => {
+                (all, (is_quoted || self.how != How::Words).then_some(between))
+            }
+            Expansion::Default(text, _) => return self.literal(&text, is_quoted),
         };
+        if is_quoted && between.is_some() {
+            self.open();
+        }
         for (index, field) in all.into_iter().enumerate() {
-            if index > 0 {
-                match self.how {
-                    How::Words => self.done.extend(self.open.take()),
-                    How::One | How::Pattern => self.literal(" ", is_quoted),
-                }
+            match &between {
+                _ if index == 0 => {}
+                Some(between) => self.literal(between, is_quoted),
+                None => self.done.extend(self.open.take()),
             }
             self.one(field, is_quoted);
         }
@@ -150,15 +172,24 @@ impl Fields {
             return self.literal(&field.text, is_quoted);
         }
         let separators = std::mem::take(&mut self.separators);
-        let mut parts = field.text.split(|c| separators.contains(&c));
-        if let Some(first) = parts.next().filter(|first| !first.is_empty()) {
-            self.open().text += first;
-        }
-        for part in parts {
-            self.done.extend(self.open.take());
-            if !part.is_empty() {
-                self.open().text += part;
+        let is_separator = |c: char| separators.contains(&c);
+        let is_blank = |c: char| is_separator(c) && c.is_ascii_whitespace();
+        let mut rest = field.text.as_str();
+        while !rest.is_empty() {
+            let end = rest.find(is_separator).unwrap_or(rest.len());
+            if end > 0 {
+                self.open().text += &rest[..end];
             }
+            if end == rest.len() {
+                break;
+            }
+            rest = rest[end..].trim_start_matches(is_blank);
+            // One that is no blank ends a word, an empty one, too.
+            if let Some(c) = rest.chars().next().filter(|c| is_separator(*c)) {
+                self.open();
+                rest = rest[c.len_utf8()..].trim_start_matches(is_blank);
+            }
+            self.done.extend(self.open.take());
         }
         self.separators = separators;
     }

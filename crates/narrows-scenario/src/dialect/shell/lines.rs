@@ -1,17 +1,18 @@
 //! What filters of lines make of a text: `grep`, `sed`, `tr` and `cut`.
 
-use super::printf::unescaped;
+use super::printf::{Escapes, unescaped};
 use super::programs::Printed;
 use super::regular;
 
 /// What `grep` finds.
 pub(super) fn searched(
+    name: &str,
     words: &[&str],
     input: Option<&str>,
     file: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Printed> {
     let (mut is_quiet, mut is_inverted, mut ignores_case, mut is_extended, mut counts) =
-        (false, false, false, false, false);
+        (false, false, false, name == "egrep", false);
     let mut rest = words;
     while let Some((flags, behind)) = rest.split_first().filter(|(first, _)| first.starts_with('-')) {
         rest = behind;
@@ -27,6 +28,10 @@ pub(super) fn searched(
         }
     }
     let (pattern, files) = rest.split_first()?;
+    let is_plain = !pattern.contains(|c: char| !c.is_ascii_alphanumeric() && !" /:,_-".contains(c));
+    if name == "fgrep" && !is_plain {
+        return None;
+    }
     let text = match files {
         [] => input?.to_owned(),
         [name] => file(name)?,
@@ -50,15 +55,15 @@ pub(super) fn searched(
 }
 
 /// What `tr` makes of a text, for single characters and ranges.
-pub(super) fn translated(text: &str, from: &str, to: Option<&str>) -> Option<String> {
+pub(super) fn translated(text: &str, flags: &str, from: &str, to: Option<&str>) -> Option<String> {
     let set = |text: &str| -> Option<Vec<char>> {
         let text = match text {
             "[:upper:]" => "A-Z".to_owned(),
             "[:lower:]" => "a-z".to_owned(),
             "[:digit:]" => "0-9".to_owned(),
-            "[:space:]" => " \t\n".to_owned(),
+            "[:space:]" => " \t\n\r\u{b}\u{c}".to_owned(),
             _ if text.contains('[') => return None,
-            _ => unescaped(text),
+            _ => unescaped(text, Escapes::OfText)?,
         };
         let chars: Vec<char> = text.chars().collect();
         let mut all = Vec::new();
@@ -78,7 +83,17 @@ pub(super) fn translated(text: &str, from: &str, to: Option<&str>) -> Option<Str
         Some(all)
     };
     let from = set(from)?;
-    let Some(to) = to else { return Some(text.chars().filter(|c| !from.contains(c)).collect()) };
+    let Some(to) = to else {
+        let mut last = None;
+        let keeps = |c: &char| match flags {
+            "-d" => !from.contains(c),
+            // Each but these.
+            "-cd" | "-dc" => from.contains(c),
+            // One of several that follow one another.
+            _ => last.replace(*c) != Some(*c) || !from.contains(c),
+        };
+        return Some(text.chars().filter(keeps).collect());
+    };
     let to = set(to)?;
     let last = *to.last()?;
     let of =

@@ -1,6 +1,6 @@
 //! Values of variables and arguments: `$NAME`, `$1`, `${NAME%…}`.
 
-use super::field::{Expansion, Field, Fields, How, NOT_RUN, Unknown, unnamed};
+use super::field::{Expansion, Field, Fields, How, NOT_RUN, Quotes, Unknown, unnamed};
 use super::pattern::Pattern;
 use super::scan::{self, byte, name_length};
 use super::state::{Place, Runner};
@@ -24,7 +24,7 @@ impl Runner<'_> {
         match self.values.arguments() {
             Some(arguments) => match arguments.get(number - 1).cloned() {
                 Some(scalar) => self.of_scalar(scalar, &number.to_string()),
-                None => Field::default(),
+                None => self.not_set(&number.to_string()),
             },
             None => self.missing(Missing::Argument, &number.to_string()),
         }
@@ -39,7 +39,7 @@ impl Runner<'_> {
         self.all(fields, is_joined)
     }
 
-    /// Values, as one text if they are joined.
+    /// Values, which are one text in quotes if they are joined.
     pub(super) fn all(&mut self, fields: Vec<Field>, is_joined: bool) -> Expansion {
         if !is_joined {
             return Expansion::All(fields);
@@ -48,15 +48,7 @@ impl Runner<'_> {
             Some(Scalar::Text(text)) => text.chars().next().map(String::from).unwrap_or_default(),
             _ => " ".to_owned(),
         };
-        let mut joined = Field::default();
-        for (index, field) in fields.into_iter().enumerate() {
-            if index > 0 {
-                joined.text += &separator;
-            }
-            joined.text += &field.text;
-            joined.unknown = joined.unknown.or(field.unknown);
-        }
-        Expansion::One(joined)
+        Expansion::Joined(fields, separator)
     }
 
     /// `$#`, `$?` and others.
@@ -112,7 +104,7 @@ impl Runner<'_> {
     pub(super) fn named(&self, name: &str) -> Field {
         match (self.values.scalar(name), name) {
             (Some(scalar), _) => self.of_scalar(scalar.clone(), name),
-            _ if self.values.is_unset(name) => Field::default(),
+            _ if self.values.is_unset(name) => self.not_set(name),
             (None, "UID" | "EUID") => Field::known(ROOT),
             (
                 None,
@@ -136,6 +128,19 @@ impl Runner<'_> {
                 field
             }
         }
+    }
+
+    /// What stands for a variable or argument of which the script says that it is not set.
+    fn not_set(&self, name: &str) -> Field {
+        if !self.exits_on_unset {
+            return Field::default();
+        }
+        let mut field =
+            Field::wrong(Problem::new(format!("`${name}` is not set: the script ends here (set -u)")));
+        if let Some(unknown) = &mut field.unknown {
+            unknown.what = Missing::Unset;
+        }
+        field
     }
 
     /// One of an array.
@@ -238,6 +243,7 @@ impl Runner<'_> {
                 )
                 .unwrap_or_else(not_understood);
         }
+        let is_absent = self.is_absent(name, index.as_ref());
         let mut field = match (&index, name) {
             (Some((index, place)), _) => self.element(name, index, place),
             (None, name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -259,11 +265,9 @@ impl Runner<'_> {
             Some(_) => return not_understood(),
             None => {}
         }
-        let target = (name_length(name) > 0).then_some((name, index));
-        match self.operated(field, target, rest, &place, is_quoted) {
-            Some(field) => Expansion::One(field),
-            None => not_understood(),
-        }
+        let target = (name_length(name) > 0 && prefix.is_none()).then_some((name, index));
+        let is_absent = is_absent && prefix.is_none() || prefix.is_some() && field.text.is_empty();
+        self.operated(field, is_absent, target, rest, &place, is_quoted).unwrap_or_else(not_understood)
     }
 
     /// `${A[@]}` and what stands behind it.
@@ -314,43 +318,48 @@ impl Runner<'_> {
             fields = fields.into_iter().skip(skipped).take(count).collect();
         } else if let Some(default) = rest.strip_prefix(":-").or_else(|| rest.strip_prefix('-')) {
             if fields.is_empty() || fields.iter().any(|field| !is_set(field)) {
-                return Some(Expansion::One(self.expand_default(default, place, is_quoted)));
+                return Some(Expansion::Default(default.to_owned(), place.at(rest.len() - default.len())));
             }
         } else if let Some(alternative) = rest.strip_prefix(":+").or_else(|| rest.strip_prefix('+')) {
             if fields.is_empty() || fields.iter().any(|field| !is_set(field)) {
                 return Some(Expansion::All(Vec::new()));
             }
-            let alternative = alternative.to_owned();
-            let mut out = Fields::new(How::Words, vec![' ']);
-            self.fill(&alternative, &place.at(1), false, &mut out);
-            out.done.extend(out.open.take());
-            return Some(Expansion::All(out.done));
+            return Some(Expansion::Default(
+                alternative.to_owned(),
+                place.at(rest.len() - alternative.len()),
+            ));
         } else if !rest.is_empty() {
             fields = fields
                 .into_iter()
-                .map(|field| self.operated(field, None, rest, place, is_quoted))
+                .map(|field| match self.operated(field, false, None, rest, place, is_quoted)? {
+                    Expansion::One(field) => Some(field),
+                    _ => None,
+                })
                 .collect::<Option<_>>()?;
         }
-        Some(self.all(fields, is_joined && is_quoted))
+        Some(self.all(fields, is_joined))
     }
 
-    pub(super) fn expand_default(&mut self, default: &str, place: &Place, is_quoted: bool) -> Field {
-        // Within quotes, quotes of the default are its own.
-        let _ = is_quoted;
-        self.expand_one(default, &place.at(0), How::One)
+    /// What stands in place of a value, as one text.
+    fn default_text(&mut self, default: &str, place: &Place, is_quoted: bool) -> Field {
+        let mut fields = Fields::new(How::One, Vec::new());
+        fields.quotes = Quotes::Default;
+        self.fill(default, place, is_quoted, &mut fields);
+        fields.open.unwrap_or_default()
     }
 
     /// What the operator behind the name in `${NAME…}` makes of its value; `None` if it is not understood.
     pub(super) fn operated(
         &mut self,
         field: Field,
+        is_absent: bool,
         target: Option<(&str, Option<(&str, Place)>)>,
         rest: &str,
         place: &Place,
         is_quoted: bool,
-    ) -> Option<Field> {
+    ) -> Option<Expansion> {
         if rest.is_empty() {
-            return Some(field);
+            return Some(Expansion::One(field));
         }
         let (tests_empty, operator) = match rest.strip_prefix(':') {
             Some(behind) if behind.starts_with(['-', '=', '+', '?']) => (true, behind),
@@ -360,28 +369,33 @@ impl Runner<'_> {
         let word = operator.get(1..).unwrap_or_default();
         // An argument that is not known is taken to be left out.
         let is_argument = field.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Argument);
-        let is_unset = !is_set(&field)
-            || field.unknown.is_none() && field.text.is_empty() && self.is_left_out(target.as_ref());
+        let is_unset = !is_set(&field) || field.unknown.is_none() && field.text.is_empty() && is_absent;
         let is_null =
             is_unset || is_argument || tests_empty && field.unknown.is_none() && field.text.is_empty();
         match operator.as_bytes().first()? {
             b'-' | b'=' | b'+' | b'?' => {}
-            _ if field.unknown.is_some() => return Some(Field { unknown: unnamed(field.unknown), ..field }),
+            _ if field.unknown.is_some() => {
+                return Some(Expansion::One(Field { unknown: unnamed(field.unknown), ..field }));
+            }
             _ => {}
         }
-        Some(match operator.as_bytes().first()? {
-            b'-' if is_null => self.expand_default(word, place, is_quoted),
+        Some(Expansion::One(match operator.as_bytes().first()? {
+            b'-' if is_null => return Some(Expansion::Default(word.to_owned(), place.clone())),
             b'=' if is_null => {
-                let value = self.expand_default(word, place, is_quoted);
-                if let (Some((name, None)), None) = (target, &value.unknown) {
-                    self.values.set(name, Scalar::Text(value.text.clone()));
+                let value = self.default_text(word, place, is_quoted);
+                match (target?, &value.unknown) {
+                    ((name, None), None) => self.values.set(name, Scalar::Text(value.text.clone())),
+                    ((name, Some((index, place))), None) => {
+                        self.set_element(name, index, &place, Scalar::Text(value.text.clone()), false);
+                    }
+                    _ => {}
                 }
                 value
             }
             b'+' if is_null => Field::default(),
-            b'+' => self.expand_default(word, place, is_quoted),
+            b'+' => return Some(Expansion::Default(word.to_owned(), place.clone())),
             b'?' if is_null && !is_argument => {
-                let said = self.expand_default(word, place, is_quoted).text;
+                let said = self.default_text(word, place, is_quoted).text;
                 Field::wrong(Problem::new(format!("the script ends here: {}", Found(&said))))
             }
             b'-' | b'=' | b'?' => Field { unknown: unnamed(field.unknown), ..field },
@@ -393,7 +407,7 @@ impl Runner<'_> {
                 };
                 let pattern = self.expand_one(word, &place, How::Pattern);
                 if pattern.unknown.is_some() {
-                    return Some(pattern);
+                    return Some(Expansion::One(pattern));
                 }
                 let pattern = Pattern::new(&pattern.text)?;
                 Field::known(match sign {
@@ -412,7 +426,11 @@ impl Runner<'_> {
                 let pattern = self.expand_one(&word[..slash], place, How::Pattern);
                 let by = self.expand_one(by, place, How::One);
                 if let Some(unknown) = pattern.unknown.or(by.unknown) {
-                    return Some(Field { text: String::new(), unknown: Some(unknown) });
+                    return Some(Expansion::One(Field { text: String::new(), unknown: Some(unknown) }));
+                }
+                // From bash 5.2 on, it may stand for what was found.
+                if by.text.contains('&') {
+                    return None;
                 }
                 let found = Pattern::new(&pattern.text)?;
                 Field::known(match end {
@@ -443,7 +461,15 @@ impl Runner<'_> {
                     Some(_) => None,
                 };
                 let first = number(self.calculated(first, place))?;
-                let first = if first < 0 { (length + first).max(0) } else { first.min(length) };
+                // Before the start there is nothing.
+                let first = if length + first < 0 {
+                    length
+                } else if first < 0 {
+                    length + first
+                } else {
+                    first
+                };
+                let first = first.min(length);
                 let end = match count {
                     None => length,
                     Some(count) => match number(self.calculated(count, place))? {
@@ -455,18 +481,29 @@ impl Runner<'_> {
                 Field::known(field.text.chars().skip(first).take(count).collect::<String>())
             }
             _ => return None,
-        })
+        }))
     }
 
     /// Whether an argument is one that the script or function has not got, or a variable is unset.
-    pub(super) fn is_left_out(&self, target: Option<&(&str, Option<(&str, Place)>)>) -> bool {
-        match target {
-            None => true,
-            Some((name, None)) => self.values.is_unset(name) || self.values.scalar(name).is_none(),
-            Some((name, Some((index, _)))) => match self.values.get(name) {
-                Some(Value::Map(map)) => !map.contains_key(*index),
-                _ => true,
-            },
+    fn is_absent(&mut self, name: &str, index: Option<&(&str, Place)>) -> bool {
+        if let Ok(number) = name.parse::<usize>() {
+            return self.values.arguments().is_none_or(|arguments| number > arguments.len());
+        }
+        let Some((index, place)) = index else {
+            return name_length(name) > 0 && self.values.scalar(name).is_none();
+        };
+        match self.values.get(name) {
+            Some(Value::Map(_)) => {
+                let key = self.expand_one(index, place, How::One).text;
+                !matches!(self.values.get(name), Some(Value::Map(map)) if map.contains_key(&key))
+            }
+            // What counts on is not counted twice.
+            Some(Value::List(_)) if !index.contains(['=', '+', '-']) => {
+                let at = self.calculated(index, place).text.parse::<i64>();
+                !matches!((self.values.get(name), at), (Some(Value::List(list)), Ok(at)) if list.contains_key(&at))
+            }
+            Some(Value::One(_)) => *index != "0",
+            _ => true,
         }
     }
 }

@@ -603,6 +603,14 @@ impl<'a> Parser<'a> {
             }
             let word = self.word()?;
             end = word.end;
+            let text = &self.text[word.clone()];
+            if words.is_empty()
+                && text[name_length(text)..].starts_with('[')
+                && name_length(text) > 0
+                && scan::brackets(&text[name_length(text)..]).is_none()
+            {
+                return Err(Problem::new("an index with blanks is not understood").at(&word));
+            }
             match words.is_empty() && is_assignment(&self.text[word.clone()]) {
                 true => assignments.push(word),
                 false => words.push(word),
@@ -656,17 +664,19 @@ impl<'a> Parser<'a> {
         }
         let line_end = |from: usize| self.text[from..].find('\n').map_or(self.text.len(), |at| from + at + 1);
         let start = self.documents_end.unwrap_or_else(|| line_end(word.end));
-        let mut at = start;
+        let is_expanded = end_word.len() == raw.len();
+        let (mut at, mut is_continued) = (start, false);
         loop {
             let next = line_end(at);
             let line = self.text[at..next].trim_end_matches(['\n', '\r']);
             let line = if is_indented { line.trim_start_matches('\t') } else { line };
-            if at >= self.text.len() || line == end_word {
-                let is_expanded = end_word.len() == raw.len();
+            if at >= self.text.len() || line == end_word && !is_continued {
                 self.documents_end = Some(next);
                 return Ok(Redirect::Here(Document { lines: start..at, is_expanded, is_indented }));
             }
             at = next;
+            let backslashes = line.len() - line.trim_end_matches('\\').len();
+            is_continued = is_expanded && backslashes % 2 == 1;
         }
     }
 }
@@ -675,9 +685,7 @@ impl<'a> Parser<'a> {
 pub(super) fn is_assignment(word: &str) -> bool {
     let name = name_length(word);
     let mut rest = &word[name..];
-    if rest.starts_with('[')
-        && let Some(close) = rest.find(']')
-    {
+    if let Some(close) = scan::brackets(rest) {
         rest = &rest[close + 1..];
     }
     name > 0 && (rest.starts_with('=') || rest.starts_with("+="))

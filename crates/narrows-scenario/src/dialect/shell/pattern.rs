@@ -99,6 +99,9 @@ impl Pattern {
         let chars: Vec<char> = word.chars().collect();
         let mut out = String::new();
         let mut at = 0;
+        if chars.is_empty() && self.fits_chars(&chars) {
+            out += by;
+        }
         while at < chars.len() {
             let end = (at + 1..=chars.len()).rev().find(|end| self.fits_chars(&chars[at..*end]));
             match end {

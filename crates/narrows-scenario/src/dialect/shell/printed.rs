@@ -4,7 +4,7 @@ use super::arithmetic;
 use super::awk;
 use super::decimal;
 use super::lines;
-use super::printf::{formatted, unescaped};
+use super::printf::{Escapes, formatted, unescaped};
 use super::programs::{Printed, named};
 use crate::problem::Problem;
 
@@ -36,7 +36,12 @@ pub(super) fn printed(
     file: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Printed> {
     if filters(words) {
-        return lines::searched(named(words).1, input, file);
+        let (name, rest) = named(words);
+        return lines::searched(name, rest, input, file);
+    }
+    if let ("expr", rest) = named(words) {
+        let value = expression(rest)?;
+        return Some(Printed { text: format!("{value}\n"), succeeds: value != 0, ..Printed::default() });
     }
     Some(Printed { text: text_printed(words, input, file)?, ..Printed::default() })
 }
@@ -49,11 +54,24 @@ fn text_printed(
     let (name, rest) = named(words);
     let line = |text: String| Some(text + "\n");
     match (name, rest) {
-        ("echo", ["-n", rest @ ..]) => Some(rest.join(" ")),
-        ("echo", ["-e", rest @ ..]) => line(unescaped(&rest.join(" "))),
-        ("echo", [first, ..]) if first.starts_with('-') && first.len() > 1 && first.len() < 4 => None,
-        ("echo", rest) => line(rest.join(" ")),
-        ("printf", [format, rest @ ..]) => formatted(format, rest),
+        ("echo", rest) => {
+            let is_flags = |word: &&&str| {
+                word.len() > 1
+                    && word.strip_prefix('-').is_some_and(|all| all.chars().all(|c| "neE".contains(c)))
+            };
+            let count = rest.iter().take_while(is_flags).count();
+            let (flags, words) = rest.split_at(count);
+            let has = |flag: char| flags.iter().any(|word| word.contains(flag));
+            let text = words.join(" ");
+            let text = match (has('e'), has('E')) {
+                (true, true) => return None,
+                (true, false) => unescaped(&text, Escapes::OfText)?,
+                _ => text,
+            };
+            Some(if has('n') { text } else { text + "\n" })
+        }
+        ("printf", ["--", format, rest @ ..]) => formatted(format, rest),
+        ("printf", [format, rest @ ..]) if !format.starts_with('-') => formatted(format, rest),
         // Wherever a program is, its name tells which one is meant.
         ("which", [name]) | ("type", ["-p" | "-P", name]) => line((*name).to_owned()),
         ("id", ["-u"]) => line("0".to_owned()),
@@ -82,18 +100,20 @@ fn text_printed(
             };
             Some(numbers.ok()?.iter().map(|number| format!("{number}\n")).collect())
         }
-        ("expr", words) => {
-            let mut none = NoNumbers;
-            line(arithmetic::value(&words.join(" "), &mut none).ok()?.to_string())
-        }
-        ("basename", [path]) => {
-            line(path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned())
-        }
+        ("basename", [path]) => line(base(path).to_owned()),
         ("basename", [path, end]) => {
-            let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            line(name.strip_suffix(end).unwrap_or(name).to_owned())
+            let name = base(path);
+            line(name.strip_suffix(end).filter(|name| !name.is_empty()).unwrap_or(name).to_owned())
         }
-        ("dirname", [path]) => line(path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned()),
+        ("dirname", [path]) => {
+            let path = path.trim_end_matches('/');
+            line(match path.rsplit_once('/') {
+                _ if path.is_empty() => "/".to_owned(),
+                Some((folder, _)) if folder.trim_end_matches('/').is_empty() => "/".to_owned(),
+                Some((folder, _)) => folder.trim_end_matches('/').to_owned(),
+                None => ".".to_owned(),
+            })
+        }
         ("cat", [] | ["-"]) => input.map(str::to_owned),
         // The rules that every host has lead to no pipe.
         ("cat", ["/etc/pf.conf"]) => Some(String::new()),
@@ -102,8 +122,8 @@ fn text_printed(
         ("bc", flags @ ([] | ["-l"] | ["-q"])) => {
             decimal::of_lines(input?, if flags == ["-l"] { 20 } else { 0 })
         }
-        ("tr", ["-d", from]) => lines::translated(input?, from, None),
-        ("tr", [from, to]) => lines::translated(input?, from, Some(to)),
+        ("tr", [flags @ ("-d" | "-cd" | "-dc" | "-s"), from]) => lines::translated(input?, flags, from, None),
+        ("tr", [from, to]) if !from.starts_with('-') => lines::translated(input?, "", from, Some(to)),
         ("cut", flags) => lines::cut(input?, flags),
         ("head", ["-1"] | ["-n1"] | ["-n", "1"]) => {
             Some(input?.lines().take(1).map(|line| format!("{line}\n")).collect())
@@ -116,10 +136,43 @@ fn text_printed(
         ("xargs", ["printf", format]) => formatted(format, &input?.split_whitespace().collect::<Vec<_>>()),
         ("xargs", [] | ["echo"]) => line(input?.split_whitespace().collect::<Vec<_>>().join(" ")),
         ("wc", ["-w"]) => line(input?.split_whitespace().count().to_string()),
-        ("wc", ["-l"]) => line(input?.lines().count().to_string()),
+        ("wc", ["-l"]) => line(input?.matches('\n').count().to_string()),
         ("true" | ":", _) => Some(String::new()),
         _ => None,
     }
+}
+
+/// What a path is behind its last slash.
+fn base(path: &str) -> &str {
+    match path.trim_end_matches('/').rsplit('/').next() {
+        Some("") if !path.is_empty() => "/",
+        name => name.unwrap_or_default(),
+    }
+}
+
+/// Whether a program may read what is given to it.
+pub(super) fn reads(words: &[&str]) -> bool {
+    const READERS: &[&str] = &[
+        "awk", "bc", "cat", "cut", "egrep", "fgrep", "gawk", "grep", "head", "mawk", "sed", "tail", "tr",
+        "wc", "xargs",
+    ];
+    READERS.contains(&named(words).0)
+}
+
+/// The value of the words of `expr`: decimal numbers, and operators that mean the same as in a shell.
+fn expression(words: &[&str]) -> Option<i64> {
+    const SAME: &[&str] = &["+", "-", "*", "/", "%", "(", ")", "<", "<=", ">", ">=", "!="];
+    let mut text = String::new();
+    for word in words {
+        let number = word.parse::<i64>().ok().filter(|_| !word.starts_with('+'));
+        match (number, *word) {
+            (Some(number), _) => text += &format!(" {number}"),
+            (None, "=") => text += " ==",
+            (None, word) if SAME.contains(&word) => text += &format!(" {word}"),
+            _ => return None,
+        }
+    }
+    arithmetic::value(&text, &mut NoNumbers).ok().filter(|_| !text.is_empty())
 }
 
 struct NoNumbers;
@@ -134,7 +187,11 @@ impl arithmetic::Numbers for NoNumbers {
 
 /// Numbers from the first to the last.
 pub(super) fn counted(first: i64, step: i64, last: i64) -> Result<Vec<i64>, Problem> {
-    let most = last.checked_sub(first).and_then(|span| span.checked_div(step)?.checked_add(1));
+    let is_none = first != last && (last > first) != (step > 0) && step != 0;
+    let most = match is_none {
+        true => Some(0),
+        false => last.checked_sub(first).and_then(|span| span.checked_div(step)?.checked_add(1)),
+    };
     let Some(most) = most.filter(|most| *most <= MOST_NUMBERS) else {
         return Err(Problem::new(format!("more than {MOST_NUMBERS} numbers")));
     };
@@ -151,8 +208,26 @@ mod tests {
             (&["echo", "a", "b"][..], None, Some("a b\n")),
             (&["printf", "%d:%s%%\\n", "7", "x"], None, Some("7:x%\n")),
             (&["printf", "%03d ", "7", "8"], None, Some("007 008 ")),
-            (&["printf", "%.2f", "1.005"], None, Some("1.00")),
+            (&["printf", "%.2f", "1.125"], None, Some("1.12")),
+            // Programs that calculate with other numbers of digits do not agree.
+            (&["printf", "%.2f", "1.005"], None, None),
+            (&["printf", "%03d", "-5"], None, Some("-05")),
+            (&["printf", "--", "a\\\\n%+d", "7"], None, None),
+            (&["echo", "-e", "-n", "a\\\\nb"], None, Some("a\\nb")),
+            (&["echo", "-e", "\\x41"], None, None),
             (&["seq", "2", "2", "6"], None, Some("2\n4\n6\n")),
+            (&["seq", "1", "2", "0"], None, Some("")),
+            (&["expr", "5+3"], None, None),
+            (&["expr", "010", "+", "1"], None, Some("11\n")),
+            (&["expr", "2", "|", "3"], None, None),
+            (&["dirname", "/a"], None, Some("/\n")),
+            (&["dirname", "a/b/"], None, Some("a\n")),
+            (&["basename", ".sh", ".sh"], None, Some(".sh\n")),
+            (&["tr", "-cd", "0-9"], Some("a1b2\n"), Some("12")),
+            (&["tr", "-s", " "], Some("a  b\n"), Some("a b\n")),
+            (&["egrep", "z|b"], Some("ab\n"), Some("ab\n")),
+            (&["fgrep", "a.c"], Some("abc\n"), None),
+            (&["wc", "-l"], Some("a\nb"), Some("1\n")),
             (&["expr", "6", "*", "7"], None, Some("42\n")),
             (&["basename", "/a/b.sh", ".sh"], None, Some("b\n")),
             (&["dirname", "./a"], None, Some(".\n")),

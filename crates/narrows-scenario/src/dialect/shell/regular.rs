@@ -180,7 +180,7 @@ impl Reader {
             '\\' => {
                 let escaped = self.peek()?;
                 self.at += 1;
-                if escaped.is_ascii_alphanumeric() {
+                if escaped.is_ascii_alphanumeric() || "<>`'".contains(escaped) {
                     return None;
                 }
                 literal(escaped)?

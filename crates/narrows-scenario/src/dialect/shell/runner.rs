@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::field::{Expanded, How};
+use super::field::{Expanded, Field, Fields, How, Quotes};
 use super::parser::Parser;
 use super::printed;
 use super::programs::{self, Printed, Runs, Success};
+use super::scan::{byte, unit};
 use super::state::{Flow, Function, InputLine, Output, Place, Runner, Source, Status, lines_of};
 use super::tree::{Command, Document, List, Node, Redirect};
 use super::values::{Missing, Scalar, Values};
@@ -50,6 +51,11 @@ impl<'a> Runner<'a> {
                 .split_whitespace()
                 .nth(1)
                 .is_some_and(|flags| flags.starts_with('-') && flags.contains('e')),
+            exits_on_unset: false,
+            fails_in_pipes: false,
+            loops: 0,
+            sourced: 0,
+            shells: 0,
             conditions: 0,
             is_without: false,
             has_lists: ["bash", "zsh", "ksh"].iter().any(|shell| shebang.contains(shell)),
@@ -97,8 +103,7 @@ impl<'a> Runner<'a> {
         let flow = loop {
             match parser.next() {
                 Ok(Some(chain)) => match self.chain(&chain) {
-                    // Outside loops they do nothing.
-                    Flow::On | Flow::Break(_) | Flow::Continue(_) => {}
+                    Flow::On => {}
                     flow => break flow,
                 },
                 Ok(None) => break Flow::On,
@@ -134,7 +139,11 @@ impl<'a> Runner<'a> {
         let output = self.output.replace(Output::default());
         let status = self.status;
         let input = self.input.take();
-        self.apart(|runner| runner.eval(text.to_owned(), place.clone()));
+        self.apart(|runner| {
+            // In bash, it is not handed on.
+            runner.exits_on_failure = false;
+            runner.eval(text.to_owned(), place.clone())
+        });
         // The status is that of the last command.
         if text.trim().is_empty() {
             self.status = status;
@@ -148,12 +157,16 @@ impl<'a> Runner<'a> {
     pub(super) fn apart(&mut self, run: impl FnOnce(&mut Self) -> Flow) {
         let values = self.values.clone();
         let functions = self.functions.clone();
-        let exits_on_failure = self.exits_on_failure;
-        self.take_steps(values.len() / 8);
+        let flags = (self.exits_on_failure, self.exits_on_unset, self.fails_in_pipes);
+        let loops = std::mem::take(&mut self.loops);
+        self.shells += 1;
+        self.take_steps((values.len() + functions.len()) / 8);
         run(self);
+        self.loops = loops;
+        self.shells -= 1;
         self.values = values;
         self.functions = functions;
-        self.exits_on_failure = exits_on_failure;
+        (self.exits_on_failure, self.exits_on_unset, self.fails_in_pipes) = flags;
     }
 
     pub(super) fn say(&mut self, problem: Problem) {
@@ -227,6 +240,14 @@ impl<'a> Runner<'a> {
             return self.node(command);
         }
         let (input, output) = self.redirected(&command.redirects);
+        // `$(< FILE)` is the text of the file.
+        let is_file = matches!(&command.node, Node::Simple { assignments, words } if assignments.is_empty() && words.is_empty());
+        if let (Some(input), Some(own), true) = (&input, &mut self.output, is_file) {
+            match input {
+                Some(lines) => own.text += &text_of(lines),
+                None => own.is_unknown = true,
+            }
+        }
         let before = input.map(|input| std::mem::replace(&mut self.input, input));
         let is_kept = output.as_ref().is_some_and(|output| output.is_some())
             || output.is_some() && self.output.is_some();
@@ -273,7 +294,7 @@ impl<'a> Runner<'a> {
                 Redirect::HereString(word) => {
                     let field = self.one(word, How::One);
                     let place = Place::Whole(self.place(word));
-                    input = Some(field.unknown.is_none().then(|| lines_of(&field.text, &place)));
+                    input = Some(field.unknown.is_none().then(|| lines_of(&(field.text + "\n"), &place)));
                 }
                 Redirect::Here(document) => input = Some(Some(self.document(document))),
                 Redirect::Output { target, appends } => {
@@ -300,32 +321,47 @@ impl<'a> Runner<'a> {
             let text = if document.is_indented { bare.trim_start_matches('\t') } else { bare };
             let place = source.place.at(at + bare.len() - text.len());
             at += line.len();
-            let joins = std::mem::replace(
-                &mut is_continued,
-                text.ends_with('\\') && !text.ends_with("\\\\") && document.is_expanded,
-            );
+            let backslashes = text.len() - text.trim_end_matches('\\').len();
+            let joins = std::mem::replace(&mut is_continued, backslashes % 2 == 1 && document.is_expanded);
             let text = if is_continued { &text[..text.len() - 1] } else { text };
             let is_plain = !document.is_expanded || !text.contains(['$', '`', '\\']);
-            let line = match is_plain {
-                true => InputLine { text: text.to_owned(), place, unknown: None },
-                false => {
-                    // As within double quotes, but for quotes, which are text.
-                    let quoted = text.replace('"', "\\\"");
-                    let field = self.expand_one(
-                        &format!("\"{quoted}\""),
-                        &Place::Whole(place.of(&(0..text.len()))),
-                        How::One,
-                    );
-                    let place = Place::Whole(place.of(&(0..text.len())));
-                    InputLine { text: field.text, place, unknown: field.unknown }
+            let mut line = InputLine { text: text.to_owned(), place, unknown: None, is_open: false };
+            if !is_plain {
+                let whole = line.place.of(&(0..text.len()));
+                let field = self.document_line(text, &Place::Whole(whole.clone()));
+                line.text = field.text;
+                match field.unknown {
+                    Some(unknown) if !self.is_unclear(&unknown) || unknown.what == Missing::Unset => {
+                        self.wrong(unknown.problem, &whole);
+                    }
+                    unknown => line.unknown = unknown,
                 }
-            };
+                line.place = Place::Whole(whole);
+            }
             match all.back_mut().filter(|_| joins) {
                 Some(before) => before.join(&line),
                 None => all.push_back(line),
             }
         }
         all
+    }
+
+    /// A line of a here-document, in which quotes are text.
+    fn document_line(&mut self, text: &str, place: &Place) -> Field {
+        let mut at = 0;
+        while at < text.len() {
+            at = match byte(text, at) {
+                b'\'' | b'"' => at + 1,
+                _ => match unit(text, at, 0) {
+                    Ok(end) => end,
+                    Err(problem) => return Field::wrong(problem),
+                },
+            };
+        }
+        let mut fields = Fields::new(How::One, Vec::new());
+        fields.quotes = Quotes::Document;
+        self.fill(text, place, true, &mut fields);
+        fields.open.unwrap_or_default()
     }
 
     fn node(&mut self, command: &Command) -> Flow {
@@ -494,6 +530,7 @@ impl<'a> Runner<'a> {
         }
         let arguments =
             arguments.iter().filter(|word| !word.vanishes).map(|word| self.scalar(word, "")).collect();
+        let loops = std::mem::take(&mut self.loops);
         let frame = self.values.begin_function(arguments);
         let source = std::mem::replace(&mut self.source, function.source.clone());
         self.deep += 1;
@@ -503,6 +540,7 @@ impl<'a> Runner<'a> {
         };
         self.deep -= 1;
         self.source = source;
+        self.loops = loops;
         self.values.end_function(frame);
         match flow {
             Flow::Exit => Flow::Exit,
@@ -574,13 +612,17 @@ impl<'a> Runner<'a> {
             && (is_printed || printed::filters(&known))
         {
             self.status = Status::of(printed.succeeds);
+            // How far a program reads is not known.
+            if printed::reads(&known) && self.input.as_ref().is_some_and(|lines| !lines.is_empty()) {
+                self.input = None;
+            }
             return Flow::On;
         }
         if let Some(trial) = &mut self.trial {
             trial.has_effect |= first.unknown.is_some() || programs::has_effect(&known);
             trial.sleeps |= programs::sleeps(&known);
             self.status = match programs::success(&known) {
-                _ if found.is_some() => Status::SUCCESS,
+                _ if found.is_some() => Status::of(found.is_none_or(|printed| printed.succeeds)),
                 Success::Sure => Status::SUCCESS,
                 Success::Assumed => Status::Assumed,
                 Success::Asks => Status::QUESTION,
@@ -609,8 +651,8 @@ impl<'a> Runner<'a> {
         }
         let answer = (self.call)(&call);
         let flow = self.follow(answer, &known);
-        if found.is_some() && flow == Flow::On {
-            self.status = Status::SUCCESS;
+        if let Some(printed) = found.as_ref().filter(|_| flow == Flow::On) {
+            self.status = Status::of(printed.succeeds);
         }
         if reads_lines && flow == Flow::On {
             return self.batch();
@@ -639,7 +681,10 @@ impl<'a> Runner<'a> {
             return printed::looked_for(known_words)
                 .map(|succeeds| Printed { succeeds, ..Printed::default() });
         }
-        let lines = self.input.as_ref().map(text_of);
+        let lines = match (printed::reads(known_words), &self.input) {
+            (true, Some(lines)) if lines.iter().all(|line| line.unknown.is_none()) => Some(text_of(lines)),
+            _ => None,
+        };
         printed::printed(known_words, lines.as_deref(), &|file| self.beside(file))
     }
 
@@ -716,17 +761,11 @@ impl<'a> Runner<'a> {
             let span = line.place.of(&(start..code.trim_end().len()));
             let words: Vec<Expanded> = words_of_line(code)
                 .into_iter()
-                .map(|word| {
-                    let text = code[word.clone()].trim_matches(['"', '\'']);
-                    // Where a variable is not set, nothing is left of it.
-                    let unknown =
-                        line.unknown.as_deref().filter(|unknown| text.contains('$') || !unknown.is_named);
-                    Expanded {
-                        text: text.to_owned(),
-                        span: line.place.of(&word),
-                        unknown: unknown.cloned().map(Box::new),
-                        vanishes: false,
-                    }
+                .map(|word| Expanded {
+                    text: code[word.clone()].trim_matches(['"', '\'']).to_owned(),
+                    span: line.place.of(&word),
+                    unknown: line.unknown.clone().filter(|_| code[word.clone()].contains('$')),
+                    vanishes: false,
                 })
                 .collect();
             let call =
@@ -742,7 +781,7 @@ impl<'a> Runner<'a> {
 }
 
 fn text_of(lines: &VecDeque<InputLine>) -> String {
-    lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
+    lines.iter().flat_map(|line| [line.text.as_str(), if line.is_open { "" } else { "\n" }]).collect()
 }
 
 /// Whether a file is a script, rather than a program.

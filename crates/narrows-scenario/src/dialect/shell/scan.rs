@@ -45,6 +45,24 @@ pub(super) fn continuation(text: &str, at: usize) -> Option<usize> {
     }
 }
 
+/// The place of the bracket that closes the one at the start of a text.
+pub(super) fn brackets(text: &str) -> Option<usize> {
+    let (mut at, mut deep) = (0, 0_usize);
+    while text.starts_with('[') && at < text.len() {
+        match byte(text, at) {
+            b'[' => deep += 1,
+            b']' if deep == 1 => return Some(at),
+            b']' => deep -= 1,
+            _ => {
+                at = unit(text, at, 0).ok()?;
+                continue;
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
 /// Where the word ends that starts at this place. An unquoted `)` ends it if `closes`.
 pub(super) fn word(text: &str, start: usize, closes: bool) -> Result<usize, Problem> {
     let mut at = start;

@@ -114,6 +114,8 @@ pub(crate) struct InputLine {
     pub(super) place: Place,
     /// Why it has a name in place of a value.
     pub(super) unknown: Option<Box<Unknown>>,
+    /// The text ends without a line end.
+    pub(super) is_open: bool,
 }
 
 impl InputLine {
@@ -122,6 +124,7 @@ impl InputLine {
         let start = self.place.of(&(0..0)).start;
         self.place = Place::Whole(start..next.place.of(&(0..next.text.len())).end);
         self.text += &next.text;
+        self.is_open = next.is_open;
         self.unknown = self.unknown.take().or_else(|| next.unknown.clone());
     }
 
@@ -164,6 +167,16 @@ pub(super) struct Runner<'a> {
     pub(super) status: Status,
     /// `set -e`
     pub(super) exits_on_failure: bool,
+    /// `set -u`
+    pub(super) exits_on_unset: bool,
+    /// `set -o pipefail`
+    pub(super) fails_in_pipes: bool,
+    /// Loops around, within the same function.
+    pub(super) loops: usize,
+    /// Texts of other files within one another.
+    pub(super) sourced: usize,
+    /// Shells of their own within one another.
+    pub(super) shells: usize,
     /// How many conditions are being evaluated, where failure does not end the script.
     pub(super) conditions: usize,
     /// Whether arguments that are not known are taken to be left out.
@@ -194,7 +207,9 @@ pub(super) struct Runner<'a> {
 
 /// The lines of a text.
 pub(super) fn lines_of(text: &str, place: &Place) -> VecDeque<InputLine> {
-    text.lines()
-        .map(|line| InputLine { text: line.to_owned(), place: place.clone(), unknown: None })
-        .collect()
+    let of =
+        |line: &str| InputLine { text: line.to_owned(), place: place.clone(), unknown: None, is_open: false };
+    let mut all: VecDeque<InputLine> = text.lines().map(of).collect();
+    all.back_mut().into_iter().for_each(|last| last.is_open = !text.ends_with('\n'));
+    all
 }

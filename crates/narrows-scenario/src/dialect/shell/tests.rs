@@ -430,3 +430,120 @@ fn scripts_mean_what_bash_makes_of_them() {
         assert_eq!(found, expected, "{text}");
     }
 }
+
+/// What a comparison with bash 5.2 found.
+#[test]
+fn words_are_divided_and_quoted_as_by_bash() {
+    for (text, expected) in [
+        ("IFS=,; V=a,,b; f $V; V=,a,; f $V", &["3", "2"][..]),
+        ("f ${Z:-\"a b\"} ${Z:-a b} \"${Z:-a b}\"; B=1; f ${B:+\"c d\"}", &["4", "1"]),
+        ("set -- a 'b c'; f ${1+\"$@\"}; f \"${Z:-$@}\"; f \"$Z$@\"", &["2", "2", "2"]),
+        ("x \"${Z:-'q'}\" \"${Z:-\"p q\"}\" \"${Z:-a\\}b}\"", &["'q' p q a}b"]),
+        ("IFS=,; set -- a b; A=$*; x \"$A\"; A=$@; x \"$A\"", &["a,b", "a b"]),
+        ("set -- ''; x \"[${1-d}]\" \"[${1+s}]\" \"[${1:-e}]\"", &["[] [s] [e]"]),
+        ("A=(''); x \"[${A[0]-d}]\" \"[${A[1]-d}]\"; A[3]=; x \"${A[3]+s}\"", &["[] [d]", "s"]),
+        ("declare -A M=([k]=); k=k; x \"[${M[$k]-d}]\" \"[${M[$k]+s}]\"", &["[] [s]"]),
+        ("A=(1 2); x ${A[5]:=q} ${A[5]}", &["q q"]),
+        ("V=p; x \"[${V: -2}]\" \"[${V: -1}]\"", &["[] [p]"]),
+        ("x $'a\\\\n' $'a\\'b' \"`echo \\\"a  b\\\"`\"", &["a\\n a'b a  b"]),
+        ("x {\"a b\",c} {a,{b,c}} {a..e..2} p{$Z,q}; f {,y}", &["a b c a b c a c e p pq", "1"]),
+        ("a=0; f() { local a=1 b=$a; x $b; }; f; A=; export A=1 B=$A; x \"b$B\"", &["0", "b"]),
+        ("declare \"A=\\$x\"; x \"$A\"; V='A=1 B=2'; export $V; x $A $B", &["$x", "1 2"]),
+        ("A=(a b); A=(\"${A[@]}\" c); x ${A[@]} ${!A[@]}", &["a b c 0 1 2"]),
+        ("A=([2]=a b); x ${!A[@]}; B=(2); A[${B[0]}]=5; x ${A[2]}; A[2]+=6; x ${A[2]}", &["2 3", "5", "56"]),
+        (
+            "while read -r l; do x \"$l\"; done <<E\n\\\"a\\\" ${Z:-\"b\"} \\\\\nt\\\nE\nE",
+            &["\\\"a\\\" b \\", "tE"],
+        ),
+        ("printf 'a\\nb' | while read l; do x $l; done", &["a"]),
+        ("read a b <<< 'p\\\\q c\\ d'; x \"$a\" \"$b\"", &["p\\q c d"]),
+        ("while IFS=, read a b; do x \"$a|$b\"; done <<< $'1,2,\\n1,2,3,\\n,'", &["1|2", "1|2,3,", "|"]),
+        ("f() { x f; }; unset -f f; f; x e", &["e"]),
+        ("x \"${Z//*/q}${Z/a/q}\"; m=3; x $((m += m--))", &["q", "6"]),
+        ("while read a; do x $a; done <<'E'\na\nt\\\nE\nx \"$a\"", &["a", "t"]),
+        (
+            "[[ abc =~ \"a.c\" ]] || x f; [[ abc =~ a\\.c ]] || x g; [[ a.c =~ a\\.c ]] && x t",
+            &["f", "g", "t"],
+        ),
+    ] {
+        let text = format!("#!/bin/bash\nZ=\nf() {{ x $#; }}\n{text}");
+        let all = commands_of(&text, Some(&[])).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let found: Vec<&str> = all.iter().filter_map(|one| one.strip_prefix("x ")).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+    for text in [
+        "tc ~/a",
+        "tc {1..100000}",
+        "tc $'\\x41'",
+        "A='a&b'; B=a; tc ${B/a/&}",
+        "declare -i A; A=1+2; tc $A",
+        "declare -u A=a; tc $A",
+        "readonly A=1; A=2; tc $A",
+        "set -u; unset A; tc \"$A\"",
+        "read -n 1 a <<< hello; tc $a",
+        "read -d , a <<< he,llo; tc $a",
+        "mapfile L <<< a; tc ${L[0]}",
+        "A[i + 1]=5; tc ${A[1]}",
+        "A=$(</etc/hostname); tc \"$A\"",
+        "while read l; do tc $l; done <<E\n$(hostname)\nE",
+        "while read l; do tc $l; done <<E\n$(echo a\necho b)\nE",
+        "f() { for i; do tc $i; done; }; f $(hostname)",
+    ] {
+        let text = format!("#!/bin/bash\n{text}");
+        assert!(commands_of(&text, Some(&[])).is_err(), "{text}");
+    }
+    // Words of one word may be commands of the shell.
+    assert!(commands("D='builtin builtin builtin x'\n$D").is_ok());
+}
+
+/// What a comparison with bash 5.2 found.
+#[test]
+fn statuses_are_those_of_bash() {
+    for (text, expected) in [
+        ("(exit 3); x $?; A=$(exit 4); x $?; f() ( exit 2 ); f; x $?", &["3", "4", "2"][..]),
+        ("if (exit 1); then tc x; else x no; fi; f() { return 300; }; f; x $?", &["no", "44"]),
+        ("return 3; x $?; if true; then break; x a; fi", &["2", "a"]),
+        (
+            "for i in 1 2; do (break; x in); f() { break; x f; }; f; x $i; done",
+            &["in", "f", "1", "in", "f", "2"],
+        ),
+        ("for i in 1 2; do eval break; x $i; done; x e", &["e"]),
+        ("i=0; while [ $i -lt 2 ]; do i=$((i+1)); false; done; x $?", &["1"]),
+        (
+            "while true; do [ 1 = 2 ] || break; done && x a; for i in 1; do false || continue; done && x b",
+            &["a", "b"],
+        ),
+        ("false; eval ''; x $?; local_() { local A=$(false); x $?; }; local_", &["0", "0"]),
+        (
+            "set -e; if true; then ! true; fi; { [ a = b ] && tc; }; for i in 1; do [ a = b ] && tc; done; x a",
+            &["a"],
+        ),
+        ("set -e; x $(false; echo a); { false; x in; } | cat; (false; x in) || x out", &["a", "in"]),
+        ("set -eo pipefail; false | cat; x out", &[]),
+        ("set -o pipefail; false | cat; x $?; if false | true; then tc x; else x b; fi", &["1", "b"]),
+        ("A=; [ $A = b ]; x $?; [ a b ]; x $?; [ a = ] || [ -z a b ] || x c", &["2", "2", "c"]),
+        (
+            "[ ! = ! ] && x 1; [ ! ] && x 2; [ ! -n ] || x 3; [ '(' = '(' ] && x 4; [ -z = ] || x 5",
+            &["1", "2", "3", "4", "5"],
+        ),
+        ("A=$(expr 1 - 1) || x f; expr 0 + 0 >/dev/null || x g", &["f", "g"]),
+        ("(exec y a; x c); x b; exec y; x d", &["b"]),
+    ] {
+        let text = format!("#!/bin/bash\n{text}");
+        let all = commands_of(&text, Some(&[])).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let found: Vec<&str> = all.iter().filter_map(|one| one.strip_prefix("x ")).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+    // What goes on elsewhere is no guard.
+    for text in [
+        "f() { grep -q x y; return $?; }; f && tc z",
+        "f() { grep -q x y || return 0; return 1; }; if f; then tc a; else tc b; fi",
+        "f() { if [ -f /etc/zz ]; then return; fi; tc x; }; f",
+        "tc $(grep -q x f && { echo a; exit; }; echo b)",
+        "(grep -q x f || { echo a; exit 0; }; tc x)",
+        "[ 5 -gt abc ] || exit; tc x",
+        "[ -f /a ] || [ -f /b ] || tc x",
+    ] {
+        assert!(commands_of(text, Some(&[])).is_err(), "{text}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Variables and arguments of a script, as far as they are known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,10 @@ pub(super) struct Values {
     is_function: bool,
     /// The arguments are what a command prints.
     is_unclear: bool,
+    /// After `readonly`.
+    constants: BTreeSet<String>,
+    /// After `declare -i`.
+    integers: BTreeSet<String>,
 }
 
 impl Values {
@@ -94,6 +98,22 @@ impl Values {
 
     pub(super) fn is_unset(&self, name: &str) -> bool {
         matches!(self.all.get(name), Some(Value::Unset))
+    }
+
+    pub(super) fn is_constant(&self, name: &str) -> bool {
+        self.constants.contains(name)
+    }
+
+    pub(super) fn make_constant(&mut self, name: &str) {
+        self.constants.insert(name.to_owned());
+    }
+
+    pub(super) fn is_integer(&self, name: &str) -> bool {
+        self.integers.contains(name)
+    }
+
+    pub(super) fn make_integer(&mut self, name: &str) {
+        self.integers.insert(name.to_owned());
     }
 
     pub(super) fn is_function(&self) -> bool {
