@@ -199,8 +199,8 @@ impl Keys {
             }
             "src_ip" => Match { sources: self.network(word, words)?, ..Match::default() },
             "dst_ip" => Match { destinations: self.network(word, words)?, ..Match::default() },
-            "src_port" => Match { source_ports: vec![self.ports(word, words)?], ..Match::default() },
-            "dst_port" => Match { destination_ports: vec![self.ports(word, words)?], ..Match::default() },
+            "src_port" => Match { source_ports: self.ports(word, words)?, ..Match::default() },
+            "dst_port" => Match { destination_ports: self.ports(word, words)?, ..Match::default() },
             "src_mac" => Match { link_sources: vec![mac(word, words)?], ..Match::default() },
             "dst_mac" => Match { link_destinations: vec![mac(word, words)?], ..Match::default() },
             "ip_ttl" => {
@@ -292,7 +292,7 @@ impl Keys {
         }
     }
 
-    fn ports(&self, after: Word<'_>, words: &mut Words<'_>) -> Result<RangeInclusive<u16>, Problem> {
+    fn ports(&self, after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<RangeInclusive<u16>>, Problem> {
         if !matches!(self.protocol, Some(6 | 17 | 132)) {
             return Err(after
                 .problem(format!("{} of packets that may have no ports", Found(after.text)))
@@ -352,21 +352,17 @@ fn mac(after: Word<'_>, words: &mut Words<'_>) -> Result<LinkPattern, Problem> {
     })
 }
 
-fn ports(after: Word<'_>, words: &mut Words<'_>) -> Result<RangeInclusive<u16>, Problem> {
+fn ports(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<RangeInclusive<u16>>, Problem> {
     let text = words.expect(after, "a port")?;
     let wrong = || text.problem(format!("{} is not a port, and no range of ports", Found(text.text)));
     if let Some((value, of)) = text.text.split_once('/') {
         let value: u16 = value.parse().map_err(|_| wrong())?;
-        let all = ranges(value, mask(text, of, 16)? as u16);
-        return match all.as_deref() {
-            Ok([range]) => Ok(range.clone()),
-            _ => Err(text.problem(format!("the mask {of} is not a range"))),
-        };
+        return ranges(value, mask(text, of, 16)? as u16).map_err(|problem| problem.at(&text.span()));
     }
     let (low, high) = text.text.split_once('-').unwrap_or((text.text, text.text));
     let (low, high): (u16, u16) = (low.parse().map_err(|_| wrong())?, high.parse().map_err(|_| wrong())?);
     if low > high {
         return Err(wrong());
     }
-    Ok(low..=high)
+    Ok(vec![low..=high])
 }

@@ -147,10 +147,34 @@ fn bytes_of_a_header_are_its_fields() {
             "leading ones",
         ),
         ("protocol ip u32 match u16 1 0xffff at 3", "an odd offset of a `u16`: 3", "3 flowid", ""),
-        ("protocol ip u32 match u16 0x5555 0x5555 at 22", "the mask 0x5555 is not a range", "u16", ""),
+        (
+            "protocol ip u32 match u16 0x0055 0x0055 at 22",
+            "the mask 0x0055 stands for more than 256 ranges",
+            "u16",
+            "",
+        ),
     ] {
         refused(filter, title, at, &[says]);
     }
+}
+
+/// A mask that is no range stands for up to 256 of them.
+#[test]
+fn masks_of_ports_are_ranges() {
+    for filter in ["u32 match ip dport 53 0xff", "flower ip_proto udp dst_port 53/0xff"] {
+        let found = condition(&format!("protocol ip {filter}"));
+        let (_, list) = found.split_once("destination-port = [").unwrap();
+        let ports: Vec<u16> =
+            list.split_once(']').unwrap().0.split(", ").map(|port| port.parse().unwrap()).collect();
+        let expected: Vec<u16> = (0..=u16::MAX).filter(|port| port & 0xff == 53).collect();
+        assert_eq!(ports, expected, "{filter}");
+    }
+    assert_eq!(
+        condition("protocol ip u32 match ip sport 0x8001 0xff01"),
+        condition("protocol ip u32 match u16 0x8001 0xff01 at 20")
+    );
+    let two = "protocol ip flower ip_proto tcp src_port 80/0xffef";
+    assert_eq!(condition(two), "{ protocol = \"tcp\", source-port = [64, 80], family = \"ipv4\" }");
 }
 
 #[test]

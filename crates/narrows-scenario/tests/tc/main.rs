@@ -765,8 +765,8 @@ fn what_is_not_understood_is_said_with_its_place() {
             &[],
         ),
         (
-            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0x5555 flowid 1:10\n",
-            "the mask 0x5555 is not a range",
+            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0x0055 flowid 1:10\n",
+            "the mask 0x0055 stands for more than 256 ranges",
             "dport",
             &[],
         ),

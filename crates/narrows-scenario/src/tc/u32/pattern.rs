@@ -59,7 +59,7 @@ impl Pattern {
 }
 
 /// The most ranges that a mask may stand for.
-const MOST_RANGES: u32 = 64;
+const MOST_RANGES: u32 = 256;
 
 impl Field {
     /// The numbers of 16 bits that have these bits, as ranges.
@@ -73,8 +73,10 @@ impl Field {
         let free: Vec<u16> =
             (0..16).map(|bit| 1 << bit).filter(|bit| *bit >= run && mask & bit == 0).collect();
         if 1_u32.checked_shl(free.len() as u32).is_none_or(|count| count > MOST_RANGES) {
-            return Err(Problem::new(format!("the mask {mask:#06x} is not a range"))
-                .help("use a mask with leading ones, such as 0xffff or 0xfff0, or several filters"));
+            return Err(Problem::new(format!(
+                "the mask {mask:#06x} stands for more than {MOST_RANGES} ranges"
+            ))
+            .help("use a mask with leading ones, such as 0xffff or 0xfff0, or several filters"));
         }
         let mut all = vec![value & mask];
         for bit in free {
