@@ -46,7 +46,7 @@ pub(super) enum Line {
     },
     /// A line of iptables or ipset, in this network namespace.
     Firewall {
-        line: netfilter::Line,
+        line: Box<netfilter::Line>,
         namespace: Option<String>,
         passed: Passed,
     },
@@ -153,7 +153,11 @@ fn of_words(
             false => "Rules of `mangle` give packets marks and classes, which filters of tc see.",
         };
         let said = said.to_owned();
-        return Ok(Some(Line::Firewall { line, namespace, passed: Passed { span, words: said } }));
+        return Ok(Some(Line::Firewall {
+            line: Box::new(line),
+            namespace,
+            passed: Passed { span, words: said },
+        }));
     }
     if let Some((device, is_up)) = state(&words) {
         let words = match is_up {

@@ -5,6 +5,7 @@
 //! combined with what the rules behind it do.
 
 mod line;
+mod list;
 mod sets;
 mod values;
 mod words;
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::classify::Families;
 
+use self::list::{Bits, Change, Entry, List, Number, changed, of_those, prune, trim};
 use self::sets::{Looked, Sets};
 use super::both::both;
 use crate::problem::{Found, Problem};
@@ -26,27 +28,6 @@ pub(super) struct Marked {
     /// The condition; `None` for all packets.
     pub(super) matches: Option<Match>,
     pub(super) value: u32,
-}
-
-/// A change of a number: some bits are cleared, then some are inverted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Change {
-    clear: u32,
-    invert: u32,
-}
-
-impl Change {
-    const NONE: Self = Self { clear: 0, invert: 0 };
-
-    /// This change, and then the other.
-    const fn then(self, other: Self) -> Self {
-        Self { clear: self.clear | other.clear, invert: (self.invert & !other.clear) ^ other.invert }
-    }
-
-    /// Whether nothing of what was before is left.
-    const fn is_constant(self) -> bool {
-        self.clear == u32::MAX
-    }
 }
 
 /// What a rule does.
@@ -73,6 +54,10 @@ struct Rule {
     arrives: Option<(String, bool)>,
     /// Sets in which a packet must be, or must not be.
     sets: Vec<Looked>,
+    /// The mark that a packet must have.
+    bits: Bits,
+    /// Marks that it must not have.
+    not: Vec<Bits>,
     target: Target,
 }
 
@@ -93,11 +78,6 @@ const DEEPEST: usize = 16;
 /// The most entries of a list.
 const MOST: usize = 1 << 16;
 
-/// A condition, and the change for packets that have it.
-type Entry = (Match, Change);
-/// The first condition that holds counts; where none does, nothing changes.
-type List = Vec<Entry>;
-
 impl Firewall {
     /// Executes a line.
     ///
@@ -109,21 +89,15 @@ impl Firewall {
 
     /// The marks of packets that leave by a device.
     pub(super) fn marks(&self, device: &str) -> Result<Vec<Marked>, Problem> {
-        self.outcome(device, &|target| match target {
-            Target::Mark(change) => Some(*change),
-            _ => None,
-        })
+        self.outcome(device, Number::Mark)
     }
 
     /// The classes of packets that leave by a device.
     pub(super) fn classes(&self, device: &str) -> Result<Vec<Marked>, Problem> {
-        self.outcome(device, &|target| match target {
-            Target::Classify(class) => Some(Change { clear: u32::MAX, invert: *class }),
-            _ => None,
-        })
+        self.outcome(device, Number::Class)
     }
 
-    fn outcome(&self, device: &str, change: &Changes) -> Result<Vec<Marked>, Problem> {
+    fn outcome(&self, device: &str, number: Number) -> Result<Vec<Marked>, Problem> {
         let rules = self.chains.values().flatten();
         let arrivals: BTreeSet<&str> = rules
             .filter_map(|rule| rule.arrives.as_ref())
@@ -132,24 +106,34 @@ impl Firewall {
             .collect();
         let mut all = Vec::new();
         for six in [false, true] {
-            let mut list = List::new();
-            for hook in HOOKS.iter().rev() {
-                let walk = Walk { firewall: self, six, device, arrivals: &arrivals, change };
-                list = walk.chain(hook, &list, &list, 0)?;
-            }
-            prune(&mut list);
-            // Before, all marks are zero.
-            all.extend(list.into_iter().map(|(matches, change)| Marked {
-                matches: Some(matches).filter(|all| *all != Match::default()),
-                value: change.invert,
+            let looks = self.looks_at_marks(six);
+            let tracked = if looks { number.bits() | Number::Mark.bits() } else { number.bits() };
+            let walk = Walk { firewall: self, six, device, arrivals: &arrivals, tracked };
+            let list = match looks && self.has_two_ways(six) {
+                true => walk.either_way(number)?,
+                false => walk.hooks(&HOOKS, number)?,
+            };
+            all.extend(list.into_iter().map(|entry| Marked {
+                value: entry.change.value(number),
+                matches: Some(entry.matches).filter(|all| *all != Match::default()),
             }));
         }
         Ok(all)
     }
-}
 
-/// The change that a target makes, if it is about the number in question.
-type Changes = dyn Fn(&Target) -> Option<Change>;
+    /// Whether a rule for packets of a family depends on the marks that they have.
+    fn looks_at_marks(&self, six: bool) -> bool {
+        let rules = self.chains.iter().filter(|((of, _), _)| *of == six).flat_map(|(_, rules)| rules);
+        rules.into_iter().any(|rule| rule.bits != Bits::ANY || !rule.not.is_empty())
+    }
+
+    /// Whether packets of the host itself meet rules of their own, and packets that it forwards do.
+    fn has_two_ways(&self, six: bool) -> bool {
+        let has =
+            |chain: &str| self.chains.get(&(six, chain.to_owned())).is_some_and(|rules| !rules.is_empty());
+        has("OUTPUT") && (has("PREROUTING") || has("FORWARD"))
+    }
+}
 
 /// The making of a list for a device.
 struct Walk<'a> {
@@ -158,10 +142,51 @@ struct Walk<'a> {
     device: &'a str,
     /// The devices that rules name as those where packets came in, but for the loopback device.
     arrivals: &'a BTreeSet<&'a str>,
-    change: &'a Changes,
+    /// The bits of a packet's numbers that are of interest.
+    tracked: u64,
 }
 
 impl Walk<'_> {
+    /// The list for packets that pass these chains. Before, all numbers are zero.
+    fn hooks(&self, hooks: &[&str], number: Number) -> Result<List, Problem> {
+        let mut list = List::new();
+        for hook in hooks.iter().rev() {
+            list = self.chain(hook, &list, &list, 0)?;
+        }
+        prune(&mut list, number);
+        Ok(list)
+    }
+
+    /// The list for all packets, where it is the same for those of the host itself and those that it forwards.
+    fn either_way(&self, number: Number) -> Result<List, Problem> {
+        let forwarded = self.hooks(&["PREROUTING", "FORWARD", "POSTROUTING"], number)?;
+        match forwarded == self.hooks(&["OUTPUT", "POSTROUTING"], number)? {
+            true => Ok(forwarded),
+            false => Err(Problem::new(format!(
+                "rules of iptables that look at marks, and give packets that leave by {} other marks in `OUTPUT` than in `PREROUTING` and `FORWARD`",
+                Found(self.device)
+            ))
+            .help("whether a packet was forwarded is not known here: put the rules into `POSTROUTING`, or the same into both")),
+        }
+    }
+
+    /// The condition of all packets.
+    fn everything(&self) -> Match {
+        let families = vec![if self.six { Families::IPV6 } else { Families::IPV4 }];
+        Match { families, ..Match::default() }
+    }
+
+    /// What a target changes of the numbers that are of interest; `None` for another target, and another number.
+    fn change(&self, target: &Target) -> Option<Change> {
+        match target {
+            Target::Mark(change) if self.tracked & Number::Mark.bits() != 0 => Some(*change),
+            Target::Classify(class) if self.tracked & Number::Class.bits() != 0 => {
+                Some(Change::of(Number::Class, u32::MAX, *class))
+            }
+            _ => None,
+        }
+    }
+
     /// The list for packets that enter a chain. `after` is that for packets that return from it, `beyond` that
     /// for packets that it accepts.
     fn chain(&self, name: &str, after: &[Entry], beyond: &[Entry], depth: usize) -> Result<List, Problem> {
@@ -170,6 +195,7 @@ impl Walk<'_> {
                 "chains of iptables that call one another more than {DEEPEST} deep"
             )));
         }
+        let everything = self.everything();
         let mut list = after.to_vec();
         let rules = self.firewall.chains.get(&(self.six, name.to_owned()));
         for rule in rules.into_iter().flatten().rev() {
@@ -178,8 +204,7 @@ impl Walk<'_> {
             }
             let is_about_it = match &rule.target {
                 Target::Return | Target::Accept | Target::Call(_) => true,
-                Target::Nothing => false,
-                target => (self.change)(target).is_some(),
+                target => self.change(target).is_some(),
             };
             if !is_about_it {
                 continue;
@@ -190,25 +215,30 @@ impl Walk<'_> {
                 continue;
             }
             let excepted = self.excepted(rule, &list)?;
+            let inside = match &rule.target {
+                Target::Call(chain) => self.chain(chain, &list, beyond, depth + 1)?,
+                _ => List::new(),
+            };
             for matches in self.matches(rule)?.iter().rev() {
-                match &rule.target {
-                    Target::Return => ahead(&mut list, matches, after),
-                    Target::Accept => ahead(&mut list, matches, beyond),
-                    Target::Call(chain) => {
-                        let inside = self.chain(chain, &list, beyond, depth + 1)?;
-                        ahead(&mut list, matches, &inside);
-                    }
-                    Target::Nothing => {}
+                let other = match &rule.target {
+                    Target::Return => after,
+                    Target::Accept => beyond,
+                    Target::Call(_) => &inside,
                     target => {
-                        if let Some(change) = (self.change)(target) {
-                            list = changed(list, matches, change);
+                        if let Some(change) = self.change(target) {
+                            let own = Entry { matches: matches.clone(), bits: rule.bits, change };
+                            list = changed(list, own, self.tracked);
                         }
+                        few(list.len())?;
+                        continue;
                     }
-                }
+                };
+                list.splice(0..0, of_those(other, matches, rule.bits));
                 few(list.len())?;
             }
             few(list.len() + excepted.len())?;
             list.splice(0..0, excepted);
+            trim(&mut list, |matches| *matches == everything);
         }
         Ok(list)
     }
@@ -242,16 +272,18 @@ impl Walk<'_> {
         Ok(all)
     }
 
-    /// What a list says of packets in sets in which a rule's packets must not be: they pass it by.
+    /// What a list says of packets in sets in which a rule's packets must not be, and of those with marks that they must not
+    /// have: they pass it by.
     fn excepted(&self, rule: &Rule, list: &[Entry]) -> Result<List, Problem> {
-        let families = vec![if self.six { Families::IPV6 } else { Families::IPV4 }];
-        let family = Match { families, ..Match::default() };
+        let everything = self.everything();
         let sets = rule.sets.iter().filter(|looked| looked.not);
         let inside = sets.flat_map(|looked| looked.conditions(&self.firewall.sets));
+        let inside = inside.filter_map(|inside| both(&inside, &everything));
+        let with_sets = inside.map(|inside| (inside, Bits::ANY));
+        let with_marks = rule.not.iter().map(|bits| (everything.clone(), *bits));
         let mut excepted = List::new();
-        for inside in inside.filter_map(|inside| both(&inside, &family)) {
-            excepted.extend(list.iter().filter_map(|(own, change)| Some((both(&inside, own)?, *change))));
-            excepted.push((inside, Change::NONE));
+        for (inside, bits) in with_sets.chain(with_marks) {
+            excepted.extend(of_those(list, &inside, bits));
             few(excepted.len())?;
         }
         Ok(excepted)
@@ -264,56 +296,4 @@ fn few(count: usize) -> Result<(), Problem> {
         true => Ok(()),
         false => Err(Problem::new(format!("rules of iptables that come to more than {MOST} conditions"))),
     }
-}
-
-/// How many entries before one are compared with it.
-const NEAR: usize = 256;
-
-/// Removes entries that never count: those behind one whose condition they have, and the last ones if they
-/// change nothing.
-fn prune(list: &mut List) {
-    let mut kept = List::new();
-    for (own, change) in list.drain(..) {
-        let mut near = kept.iter().rev().take(NEAR);
-        if !near.any(|(earlier, _)| both(earlier, &own).as_ref() == Some(&own)) {
-            kept.push((own, change));
-        }
-    }
-    while kept.last().is_some_and(|(_, change)| change.invert == 0) {
-        kept.pop();
-    }
-    *list = kept;
-}
-
-/// Packets with a condition use another list.
-fn ahead(list: &mut List, matches: &Match, other: &[Entry]) {
-    let within = other.iter().filter_map(|(own, change)| Some((both(matches, own)?, *change)));
-    let mut first: List = within.collect();
-    first.push((matches.clone(), Change::NONE));
-    list.splice(0..0, first);
-}
-
-/// Packets with a condition are changed before they come to a list.
-fn changed(mut list: List, matches: &Match, change: Change) -> List {
-    // What decides the number whatever it was stays as it is: most rules set a whole mark.
-    if list.iter().all(|(_, later)| later.is_constant()) {
-        list.push((matches.clone(), change));
-        return list;
-    }
-    let mut all = List::with_capacity(list.len() + 1);
-    for (own, later) in list {
-        if later.is_constant() {
-            all.push((own, later));
-            continue;
-        }
-        let within = both(matches, &own);
-        // Those with both conditions go first; where these are all, the entry itself never counts.
-        let all_of_it = within.as_ref() == Some(&own);
-        all.extend(within.map(|within| (within, change.then(later))));
-        if !all_of_it {
-            all.push((own, later));
-        }
-    }
-    all.push((matches.clone(), change));
-    all
 }

@@ -286,3 +286,111 @@ fn rules_may_name_the_device_where_packets_came_in() {
     assert!(error.contains("by the devices where packets came in, `eth2` and `eth1`"), "{error}");
     assert!(error.contains("-s NETWORK"), "{error}");
 }
+
+/// `xt_mark.c`: what earlier rules have given decides.
+#[test]
+fn rules_look_at_the_mark_that_packets_have() {
+    let rule = |rule: &str| format!("iptables -t mangle -A POSTROUTING {rule}\n");
+    let of = |rules: &[&str]| {
+        let text: String = rules.iter().map(|text| rule(text)).collect();
+        filters(&format!("{text}{FILTERS}"))
+    };
+    let pair = |condition: &str, class: &str| (condition.to_owned(), class.to_owned());
+    let (ssh, tcp) = (
+        "{ protocol = \"tcp\", destination-port = 22, family = \"ipv4\"",
+        "{ protocol = \"tcp\", family = \"ipv4\"",
+    );
+    // The first rule that marks a packet counts.
+    let first = of(&[
+        "-p tcp --dport 22 -m mark --mark 0 -j MARK --set-mark 10",
+        "-p tcp -m mark --mark 0 -j MARK --set-mark 20",
+    ]);
+    assert_eq!(first, [pair(ssh, "1:10"), pair(tcp, "1:20")]);
+    let returned = ["RETURN", "ACCEPT"].map(|target| {
+        of(&[
+            "-p tcp --dport 22 -j MARK --set-mark 10",
+            &format!("-m mark ! --mark 0 -j {target}"),
+            "-p tcp -j MARK --set-mark 20",
+        ])
+    });
+    assert_eq!(returned, [first.clone(), first.clone()]);
+    assert_eq!(
+        of(&[
+            "-p tcp --dport 22 -j MARK --set-mark 10",
+            "-p tcp -m mark ! --mark 0xa -j MARK --set-xmark 0x14"
+        ]),
+        first
+    );
+    // One mark becomes another, and another number of it.
+    let again = of(&[
+        "-p tcp --dport 22 -j MARK --set-mark 0x101",
+        "-p tcp -m mark ! --mark 0x100/0x100 -j MARK --set-mark 20",
+        "-m mark --mark 0x100/0xf00 -j MARK --set-mark 10",
+    ]);
+    assert_eq!(again, first);
+    // The same as classes.
+    let classes = filters(
+        &[
+            "-p tcp --dport 22 -j MARK --set-mark 5",
+            "-p tcp -m mark --mark 0 -j MARK --or-mark 6",
+            "-m mark --mark 5 -j CLASSIFY --set-class 1:10",
+            "-m mark --mark 4/4 -m mark ! --mark 5 -j CLASSIFY --set-class 1:20",
+        ]
+        .map(rule)
+        .concat(),
+    );
+    assert_eq!(classes, first);
+    // Nothing has such marks.
+    for condition in [
+        "-m mark --mark 7",
+        "-m mark --mark 5/3",
+        "-m mark ! --mark 0",
+        "-m mark --mark 0 -m mark ! --mark 0/1",
+    ] {
+        assert_eq!(of(&[&format!("{condition} -j MARK --set-mark 10")]), [], "{condition}");
+    }
+    let all = [pair("{ family = \"ipv4\"", "1:10")];
+    for condition in ["-m mark --mark 0", "-m mark ! --mark 5/3", "-m mark ! --mark 7"] {
+        assert_eq!(of(&[&format!("{condition} -j MARK --set-mark 10")]), all, "{condition}");
+    }
+}
+
+#[test]
+fn long_chains_that_look_at_marks_stay_short() {
+    let mark = |number: u32| {
+        format!(
+            "iptables -t mangle -A QOS -p tcp -m multiport --dports {number},{} -j MARK --set-mark {number}\n\
+             iptables -t mangle -A QOS -m mark ! --mark 0 -j RETURN\n\
+             iptables -t mangle -A QOS -s 10.0.{number}.0/24 -m mark --mark 0 -j MARK --set-mark 10\n",
+            number + 1000
+        )
+    };
+    let rules: String = (1..200).map(mark).collect();
+    let classify = "iptables -t mangle -A POSTROUTING -m mark --mark 10 -j CLASSIFY --set-class 1:10\n";
+    let found = filters(&format!("iptables -t mangle -A POSTROUTING -j QOS\n{rules}{classify}"));
+    let all = |class: &str| found.iter().filter(|(_, own)| own == class).count();
+    assert_eq!(all("1:10"), 200, "{found:?}");
+}
+
+/// A packet meets `OUTPUT`, or the chains of packets that are forwarded.
+#[test]
+fn rules_that_look_at_marks_are_the_same_for_own_packets() {
+    let rules = |chain: &str, mark: u32| {
+        format!(
+            "iptables -t mangle -A {chain} -p tcp -j MARK --set-mark {mark}\n\
+             iptables -t mangle -A {chain} -m mark --mark 0 -j MARK --set-mark 20\n"
+        )
+    };
+    let found = filters(&format!("{}{}{FILTERS}", rules("PREROUTING", 10), rules("OUTPUT", 10)));
+    assert_eq!(
+        found,
+        [
+            ("{ protocol = \"tcp\", family = \"ipv4\"".to_owned(), "1:10".to_owned()),
+            ("{ family = \"ipv4\"".to_owned(), "1:20".to_owned())
+        ]
+    );
+    let text = format!("{TREE}{}{}{FILTERS}", rules("PREROUTING", 10), rules("OUTPUT", 11));
+    let error = Script::parse(&text, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
+    assert!(error.contains("other marks in `OUTPUT` than in `PREROUTING`"), "{error}");
+    assert!(error.contains("put the rules into `POSTROUTING`"), "{error}");
+}

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use narrows_core::classify::Families;
 
+use super::list::{Change, Number};
 use super::sets::{self, Sets};
+use super::values::mark_and_mask;
 use super::words::{self, Conditions};
-use super::{Change, Rule, Target};
+use super::{Rule, Target};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem};
@@ -181,6 +183,8 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         leaves: conditions.leaves.clone(),
         arrives: conditions.arrives.clone(),
         sets: conditions.sets.clone(),
+        bits: conditions.bits,
+        not: conditions.not.clone(),
         target,
     };
     let name = chain.map(|chain| chain.text.to_owned());
@@ -300,17 +304,14 @@ fn jump<'a>(after: Word<'_>, words: &mut Words<'a>) -> Result<(Word<'a>, Target)
 /// `--set-mark 10`, `--set-xmark 0x10/0xff`, `--or-mark 1`, `--and-mark 0xf0`.
 fn mark(after: Word<'_>, words: &mut Words<'_>) -> Result<Change, Problem> {
     let option = words.expect(after, "`--set-mark`")?;
-    let word = words.expect(option, "a mark")?;
-    let (value, mask) = word.text.split_once('/').unwrap_or((word.text, "0xffffffff"));
-    let number =
-        |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
-    let (value, mask) = (number(value)?, number(mask)?);
+    let (value, mask) = mark_and_mask(words.expect(option, "a mark")?)?;
+    let change = |clear, invert| Ok(Change::of(Number::Mark, clear, invert));
     match option.text {
-        "--set-mark" => Ok(Change { clear: mask | value, invert: value }),
-        "--set-xmark" => Ok(Change { clear: mask, invert: value }),
-        "--or-mark" => Ok(Change { clear: value, invert: value }),
-        "--and-mark" => Ok(Change { clear: !value, invert: 0 }),
-        "--xor-mark" => Ok(Change { clear: 0, invert: value }),
+        "--set-mark" => change(mask | value, value),
+        "--set-xmark" => change(mask, value),
+        "--or-mark" => change(value, value),
+        "--and-mark" => change(!value, 0),
+        "--xor-mark" => change(0, value),
         other => Err(option
             .problem(format!("unsupported {} of `MARK`", Found(other)))
             .help("understood: --set-mark, --set-xmark, --or-mark, --and-mark and --xor-mark")),

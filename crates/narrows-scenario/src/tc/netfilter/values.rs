@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
 use crate::dialect::{SERVICES, Word};
+use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::value::{Party, party};
@@ -24,6 +25,14 @@ pub(super) fn range(word: Word<'_>, text: &str) -> Result<RangeInclusive<u16>, P
             .problem(format!("{} is not a number, and no range of numbers", Found(text)))
             .help("understood: numbers, and names of well-known services such as `http`")),
     }
+}
+
+/// A mark and its mask: `10`, `0x10/0xff`. Without a mask, all bits count.
+pub(super) fn mark_and_mask(word: Word<'_>) -> Result<(u32, u32), Problem> {
+    let (value, mask) = word.text.split_once('/').unwrap_or((word.text, "0xffffffff"));
+    let number =
+        |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
+    Ok((number(value)?, number(mask)?))
 }
 
 /// Networks, or those around one; `None` for all addresses.

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::{Families, TcpFlags};
 
+use super::list::Bits;
 use super::sets::Looked;
-use super::values::{networks, range};
+use super::values::{mark_and_mask, networks, range};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
@@ -25,6 +26,10 @@ pub(super) struct Conditions {
     pub(super) arrives: Option<(String, bool)>,
     /// Sets in which a packet is looked up.
     pub(super) sets: Vec<Looked>,
+    /// The mark that a packet must have.
+    pub(super) bits: Bits,
+    /// Marks that it must not have.
+    pub(super) not: Vec<Bits>,
 }
 
 impl Conditions {
@@ -34,6 +39,8 @@ impl Conditions {
             leaves: None,
             arrives: None,
             sets: Vec::new(),
+            bits: Bits::ANY,
+            not: Vec::new(),
         }
     }
 
@@ -44,6 +51,19 @@ impl Conditions {
 
     fn also(&mut self, new: &Match) {
         self.all = self.all.as_ref().and_then(|all| both(all, new));
+    }
+
+    /// The mark that a packet must have, or must not have. One with bits that the mask clears has no packet.
+    fn marked(&mut self, value: u32, mask: u32, not: bool) {
+        let bits = Bits::of_mark(value, mask);
+        if not {
+            self.not.extend(bits);
+            return;
+        }
+        match bits.and_then(|bits| self.bits.and(bits)) {
+            Some(bits) => self.bits = bits,
+            None => self.all = None,
+        }
     }
 }
 
@@ -66,10 +86,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("cgroup", "packets do not carry their sender's control group"),
     ("mac", "classes do not see addresses of the link layer"),
     ("physdev", "packets do not carry the device where they came in"),
-    (
-        "mark",
-        "the mark that a packet has before the rule is not matched: write the rule's conditions themselves",
-    ),
     ("time", "a timeline changes a link at certain times"),
     ("statistic", "losses are the link's"),
     ("random", "losses are the link's"),
@@ -92,6 +108,7 @@ const MODULES: &[&str] = &[
     "comment",
     "iprange",
     "set",
+    "mark",
 ];
 
 /// The name of a device.
@@ -120,6 +137,11 @@ pub(super) fn condition(
         }
         "--match-set" | "--set" => {
             all.sets.push(Looked::read(word, words, not)?);
+            return Ok(());
+        }
+        "--mark" => {
+            let (value, mask) = mark_and_mask(words.expect(word, "a mark")?)?;
+            all.marked(value, mask, not);
             return Ok(());
         }
         "-o" | "--out-interface" => {
@@ -188,7 +210,7 @@ pub(super) fn condition(
         other => {
             let problem = word.problem(format!("unsupported {} of iptables", Found(other)));
             return Err(problem.help(
-                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --tcp-flags and --syn",
+                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --tcp-flags and --syn",
             ));
         }
     };
