@@ -82,9 +82,11 @@ impl Tree {
         });
         let by_filters = || self.leaving.iter().filter_map(|placed| placed.filter.marks);
         let filters = self.filters.iter().chain(self.leaving.iter()).filter_map(move |placed| {
-            let Which::Mark { mask, value } = placed.filter.which else { return None };
+            let Which::Mark(mark) = &placed.filter.which else { return None };
+            let value = mark.value;
             let mut given = self.marks.iter().map(|marked| marked.value).chain(by_filters());
-            let is_given = given.any(|mark| mark & mask == value);
+            // Without a line, packets have the mark 0.
+            let is_given = mark.is(0) || given.any(|given| mark.is(given));
             (!is_given).then(|| {
                 format!(
                     "No line of the script gives the mark {value} to packets that leave here: a filter `fw` matches none. (Lines of iptables in the script count: -t mangle -A POSTROUTING … -j MARK --set-mark {value}.)"
@@ -119,7 +121,7 @@ impl Tree {
 
     /// A mark that a filter of a discipline gives matters to filters inside.
     pub(super) fn check_marks(&self) -> Result<(), Problem> {
-        let looks = |placed: &Placed| matches!(placed.filter.which, Which::Mark { .. } | Which::AnyMark);
+        let looks = |placed: &Placed| matches!(placed.filter.which, Which::Mark(_) | Which::AnyMark);
         match self.filters.iter().find(|placed| placed.filter.marks.is_some()) {
             Some(placed) if self.filters.iter().any(looks) => {
                 Err(Problem::new("`skbedit mark` at a discipline with filters of marks")

@@ -221,7 +221,8 @@ impl Command {
             Which::Match(matches) => matches.as_deref().is_some_and(looks),
             Which::Any(all) => all.iter().any(looks),
             Which::Tables(_) | Which::Flow(_) => true,
-            Which::Mark { .. } | Which::AnyMark | Which::Nothing => false,
+            Which::Mark(mark) => mark.also.as_deref().is_some_and(looks),
+            Which::AnyMark | Which::Nothing => false,
         }
     }
 

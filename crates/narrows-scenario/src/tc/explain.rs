@@ -12,6 +12,7 @@ use super::{class, etf, hfsc, qdisc};
 use crate::dialect::text_of;
 use crate::netem::{self, Verb};
 use crate::node::{Table, Value};
+use crate::value::Match;
 
 /// Sentences about a command.
 pub(super) fn command(command: &Command) -> Vec<String> {
@@ -302,8 +303,17 @@ fn of_filter(filter: &Filter, place: &str) -> String {
             let any: Vec<String> = any.iter().map(ToString::to_string).collect();
             format!("Packets with {}", any.join(", or with "))
         }
-        Which::Mark { mask: u32::MAX, value } => format!("Packets with the mark {value}"),
-        Which::Mark { mask, value } => format!("Packets with the mark {value:#x} under the mask {mask:#x}"),
+        Which::Mark(mark) => {
+            let also = mark
+                .also
+                .as_deref()
+                .filter(|also| **also != Match { families: also.families.clone(), ..Match::default() });
+            let also = also.map_or(String::new(), |also| format!(", and with {also}"));
+            match (mark.mask, mark.value) {
+                (u32::MAX, value) => format!("Packets with the mark {value}{also}"),
+                (mask, value) => format!("Packets with the mark {value:#x} under the mask {mask:#x}{also}"),
+            }
+        }
         Which::AnyMark => return format!("Packets go to the class that their mark names ({place})."),
         Which::Tables(table) => return table.explained(filter.class),
         Which::Flow(flow) => {

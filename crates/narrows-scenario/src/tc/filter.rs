@@ -145,14 +145,28 @@ pub(super) enum Which {
     Any(Vec<Match>),
     /// Those that come to this filter through tables of `u32`.
     Tables(Box<U32>),
-    /// Those with a firewall mark: the bits that count, and their value.
-    Mark { mask: u32, value: u32 },
+    /// Those with a firewall mark.
+    Mark(Mark),
     /// Those with any mark: it is the number of the class.
     AnyMark,
     /// All, into classes that it computes.
     Flow(Flow),
     /// None.
     Nothing,
+}
+
+/// A firewall mark: the bits that count, and their value; and what else packets must have.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mark {
+    pub(super) mask: u32,
+    pub(super) value: u32,
+    pub(super) also: Option<Box<Match>>,
+}
+
+impl Mark {
+    pub(super) fn is(&self, mark: u32) -> bool {
+        mark & self.mask == self.value
+    }
 }
 
 impl Which {
@@ -265,11 +279,8 @@ pub(super) fn read(
     while let Some(word) = words.take() {
         let word = abbreviation::in_full(word, short(name));
         if table.is_some() && word.text == "match" && words.peek().is_some_and(|next| next.text == "mark") {
-            let before = marked.replace(mark_of_u32(words)?);
-            if said || before.is_some() {
-                return Err(word
-                    .problem("`match mark` together with other conditions of `u32`")
-                    .help("give the mark where the conditions are: iptables -t mangle … -j MARK"));
+            if marked.replace(mark_of_u32(words)?).is_some() {
+                return Err(word.problem("a second `match mark`").help("a filter of u32 compares one mark"));
             }
             continue;
         }
@@ -366,15 +377,25 @@ pub(super) fn read(
     }
     number = table.as_ref().map_or(number, U32::number);
     let which = match table {
-        Some(_) if said && marked.is_some() => {
-            return Err(kind
-                .problem("`match mark` together with other conditions of `u32`")
-                .help("give the mark where the conditions are: iptables -t mangle … -j MARK"));
-        }
         Some(_) if marked.is_some() && head.tagged => {
             return Err(kind.problem("`match mark` of packets with a VLAN tag"));
         }
-        Some(_) if marked.is_some() => marked.unwrap_or(Which::Nothing),
+        Some(filter) if marked.is_some() => {
+            let also = match said {
+                true => of_u32(kind, filter, said, ends, &mut nothing)?,
+                false if filter.is_at_root() && !filter.links() => Which::of(all),
+                false => Which::Tables(Box::new(filter)),
+            };
+            match (also, marked) {
+                (Which::Match(also), Some(mark)) => Which::Mark(Mark { also, ..mark }),
+                (Which::Nothing, _) => Which::Nothing,
+                _ => {
+                    return Err(kind
+                        .problem("`match mark` in a table of u32, or in a filter that leads to one")
+                        .help("put the filter into the root table, and leave `ht` and `link` out"));
+                }
+            }
+        }
         Some(filter) => within_tag(kind, of_u32(kind, filter, said, ends, &mut nothing)?, &all.vlans)?,
         None if *name == "fw" && handle.is_none() && ends => {
             return Err(kind
@@ -382,7 +403,7 @@ pub(super) fn read(
                 .help("as in: handle 6 fw flowid 1:10; `fw` alone takes the mark for the class"));
         }
         None if *name == "fw" => {
-            let which = mark(handle.as_ref())?;
+            let which = mark(handle.as_ref(), all)?;
             if which == Which::Nothing {
                 nothing = Some(NO_MARK);
             }
@@ -530,7 +551,7 @@ fn of_u32(
 }
 
 /// `match mark 0x10 0xf0`, from the word `mark` on.
-fn mark_of_u32(words: &mut Words<'_>) -> Result<Which, Problem> {
+fn mark_of_u32(words: &mut Words<'_>) -> Result<Mark, Problem> {
     let name = words.take().expect("the caller looked");
     let mut number = |what| {
         let word = words.expect(name, what)?;
@@ -538,16 +559,17 @@ fn mark_of_u32(words: &mut Words<'_>) -> Result<Which, Problem> {
     };
     let (value, mask) = (number("a mark")?, number("a mask")?);
     // The kernel compares the bits of the mask alone.
-    Ok(Which::Mark { mask, value: value & mask })
+    Ok(Mark { mask, value: value & mask, also: None })
 }
 
-/// `handle 6 fw` or `handle 0x10/0xf0 fw`.
-fn mark(handle: Option<&Name>) -> Result<Which, Problem> {
+/// `handle 6 fw` or `handle 0x10/0xf0 fw`, of packets with a condition.
+fn mark(handle: Option<&Name>, also: Match) -> Result<Which, Problem> {
     let Some(name) = handle else { return Ok(Which::AnyMark) };
     let word = name.word();
     let (value, mask) = word.text.split_once('/').unwrap_or((word.text, "0xffffffff"));
     let number =
         |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
     let (value, mask) = (number(value)?, number(mask)?);
-    Ok(if value & !mask == 0 { Which::Mark { mask, value } } else { Which::Nothing })
+    let Which::Match(also) = Which::of(also) else { return Ok(Which::Nothing) };
+    Ok(if value & !mask == 0 { Which::Mark(Mark { mask, value, also }) } else { Which::Nothing })
 }

@@ -179,7 +179,7 @@ impl<'a> Chains<'_, 'a> {
                     }
                 }
                 // No packet has a mark before it meets the firewall.
-                Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark { .. } | Which::AnyMark => {}
+                Which::Tables(_) | Which::Nothing | Which::Flow(_) | Which::Mark(_) | Which::AnyMark => {}
             }
         }
         Ok(())
@@ -460,7 +460,7 @@ impl Tree {
 /// A remark about a filter of marks, which arriving packets do not have.
 fn marked_on_arrival(placed: &Placed) -> Option<String> {
     match placed.filter.which {
-        Which::Mark { .. } | Which::AnyMark => Some(
+        Which::Mark(_) | Which::AnyMark => Some(
             "A filter `fw` of arriving packets matches none: the firewall, which marks packets, comes later, as in the kernel."
                 .into(),
         ),

@@ -92,7 +92,7 @@ impl Script {
             }
             let looks_at_marks = match &command.body {
                 Body::Filter { filter: Some(filter), .. } => {
-                    matches!(filter.which, Which::Mark { .. } | Which::AnyMark)
+                    matches!(filter.which, Which::Mark(_) | Which::AnyMark)
                 }
                 Body::Qdisc(Some(Kind::Managed(managed))) => managed.marks() > 0,
                 _ => false,

@@ -102,7 +102,7 @@ impl Tree {
             own.retain(|placed| placed.parent == root);
         }
         let unseen = |placed: &&Placed| {
-            let by_mark = matches!(placed.filter.which, Which::Mark { .. } | Which::AnyMark | Which::Flow(_));
+            let by_mark = matches!(placed.filter.which, Which::Mark(_) | Which::AnyMark | Which::Flow(_));
             by_mark || placed.filter.marks.is_some() || placed.filter.prioritizes.is_some()
         };
         if let Some(placed) = own.iter().find(unseen) {

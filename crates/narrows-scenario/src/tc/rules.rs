@@ -11,7 +11,7 @@ use super::netfilter::Marked;
 use super::tree::Tree;
 use super::u32::{Divisors, NODE, U32, Ways, check_table};
 use super::verdict::{To, Verdict};
-use super::{Handle, qdisc};
+use super::{Handle, protocol, qdisc};
 use crate::problem::Problem;
 use crate::value::Match;
 
@@ -256,15 +256,20 @@ impl<'a> Collected<'a> {
                     }
                 }
                 Which::Tables(_) | Which::Nothing | Which::Flow(_) => {}
-                Which::Mark { .. } | Which::AnyMark => {
-                    let more = ahead.iter().rev().take_while(|placed| placed.filter.kind == "fw").count();
+                Which::Mark(_) | Which::AnyMark => {
+                    let also = beside_mark(placed);
+                    let alike = |placed: &&&Placed| placed.filter.kind == "fw" && beside_mark(placed) == also;
+                    let more = ahead.iter().rev().take_while(alike).count();
                     let run = &here[ahead.len() - more..=ahead.len()];
                     ahead = &ahead[..ahead.len() - more];
-                    let marks = self.tree.marks.iter().map(|marked| {
-                        let to = run.iter().find_map(|placed| of_mark(self.tree, placed, marked.value));
-                        (joint(before, marked.matches.as_ref()), to)
-                    });
-                    let marks: Vec<_> = marks.collect();
+                    let Some(own) = joint(before, also.as_ref()) else { continue };
+                    let to = |mark| run.iter().find_map(|placed| of_mark(self.tree, placed, mark));
+                    let marks = self.tree.marks.iter();
+                    let marks =
+                        marks.map(|marked| (joint(own.as_ref(), marked.matches.as_ref()), to(marked.value)));
+                    // The others have the mark 0.
+                    let others = to(0).map(|zero| (Some(own.clone()), Some(zero)));
+                    let marks: Vec<_> = marks.chain(others).collect();
                     self.first_of(marks, (at.0, &placed.span), depth, turned)?;
                 }
             }
@@ -405,10 +410,21 @@ fn target(tree: &Tree, placed: &Placed) -> Option<To> {
     }
 }
 
+/// What packets of a filter of marks must have beside the mark.
+fn beside_mark(placed: &Placed) -> Option<Match> {
+    match &placed.filter.which {
+        Which::Mark(mark) => mark.also.as_deref().cloned(),
+        _ => {
+            let families = protocol::written(placed.filter.families);
+            Some(Match { families, ..Match::default() }).filter(|also| *also != Match::default())
+        }
+    }
+}
+
 /// Where a filter of marks sends packets with a mark; `None` if it does not match.
 fn of_mark(tree: &Tree, placed: &Placed, mark: u32) -> Option<To> {
-    match placed.filter.which {
-        Which::Mark { mask, value } if mark & mask == value => target(tree, placed),
+    match &placed.filter.which {
+        Which::Mark(of) if of.is(mark) => target(tree, placed),
         // The mark is the handle of the class.
         Which::AnyMark if tree.is_cake(placed.parent) && mark != 0 => {
             let (major, minor) = ((mark >> 16) as u16, mark as u16);

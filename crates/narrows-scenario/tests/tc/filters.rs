@@ -615,11 +615,18 @@ fn words_that_tc_reads_in_its_own_way() {
         all.contains("{ protocol = \"tcp\", destination-port = 8081, family = \"ipv4\" }, class = \"1:1\""),
         "{all}"
     );
+    let table = format!("{root}{}", mark.replace("0x1 prio 4 u32", "0x1 prio 4 u32 link 1:"));
     fails(
-        &format!("{root}{}", mark.replace("match mark", "match ip dport 80 0xffff match mark")),
-        "`match mark` together with other conditions of `u32`",
+        &table,
+        "`match mark` in a table of u32, or in a filter that leads to one",
+        "u32",
+        &["`ht` and `link`"],
+    );
+    fails(
+        &format!("{root}{}", mark.replace("match mark", "match mark 1 1 match mark")),
+        "a second `match mark`",
         "match mark",
-        &["-j MARK"],
+        &[],
     );
     for (address, network) in [
         ("74.201.90.00/20", "74.201.80.0/20"),

@@ -394,3 +394,43 @@ fn rules_that_look_at_marks_are_the_same_for_own_packets() {
     assert!(error.contains("other marks in `OUTPUT` than in `PREROUTING`"), "{error}");
     assert!(error.contains("put the rules into `POSTROUTING`"), "{error}");
 }
+
+/// `cls_u32.c`: the mark, and what else a filter compares. A packet that no rule marks has the mark 0.
+#[test]
+fn u32_compares_a_mark_and_other_fields() {
+    let marks = "iptables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 6\n";
+    let filter = |filter: &str| format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {filter}\n");
+    let found = |lines: &[&str]| {
+        let lines: String = lines.iter().map(|line| filter(line)).collect();
+        filters(&format!("{marks}{lines}"))
+    };
+    let pair = |condition: &str, class: &str| (condition.to_owned(), class.to_owned());
+    let one = found(&["match ip dport 80 0xffff match mark 6 0xff flowid 1:10"]);
+    let tcp = "{ protocol = \"tcp\", destination-port = 80, family = \"ipv4\"";
+    assert_eq!(one, [pair(tcp, "1:10")]);
+    // What has the mark and not the port comes to the next filter.
+    let two = found(&[
+        "match mark 6 0xff match ip dport 80 0xffff flowid 1:10",
+        "match mark 6 0xff match ip sport 80 0xffff flowid 1:20",
+        "match ip dst 10.0.0.0/8 flowid 1:10",
+    ]);
+    assert_eq!(
+        two,
+        [
+            pair(tcp, "1:10"),
+            pair("{ protocol = \"tcp\", source-port = 80, family = \"ipv4\"", "1:20"),
+            pair("{ destination = \"10.0.0.0/8\"", "1:10"),
+        ]
+    );
+    let zero = found(&["match mark 0 0xffffffff match ip dst 10.0.0.0/8 flowid 1:10"]);
+    assert_eq!(
+        zero,
+        [
+            pair("{ protocol = \"tcp\", destination = \"10.0.0.0/8\"", "1:30"),
+            pair("{ destination = \"10.0.0.0/8\"", "1:10"),
+        ]
+    );
+    // A filter of `protocol ip` sees no other packets, whatever their mark.
+    let six = filters(&format!("ip6tables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 10\n{FILTERS}"));
+    assert_eq!(six, []);
+}
