@@ -434,3 +434,21 @@ fn u32_compares_a_mark_and_other_fields() {
     let six = filters(&format!("ip6tables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 10\n{FILTERS}"));
     assert_eq!(six, []);
 }
+
+/// The networks beside one network are all others, of either family.
+#[test]
+fn rules_exclude_a_network() {
+    let filters_of = |program: &str, protocol: &str, network: &str| {
+        let line = format!("{program} -t mangle -A POSTROUTING ! -d {network} -j MARK --set-mark 10\n");
+        filters(&format!("{line}{}", FILTERS.replace("protocol ip", &format!("protocol {protocol}"))))
+    };
+    let four = filters_of("iptables", "ip", "192.0.0.0/2");
+    assert_eq!(four, [("{ destination = [\"0.0.0.0/1\", \"128.0.0.0/2\"]".to_owned(), "1:10".to_owned())]);
+    // Addresses of IPv4 are in `::ffff:0:0/96` here, which is left out.
+    let six = filters_of("ip6tables", "ipv6", "c000::/2");
+    let (first, rest) = six[0].0.split_once(", \"").unwrap();
+    assert_eq!((six.len(), first), (1, "{ destination = [\"4000::/2\""), "{six:?}");
+    assert!(rest.contains("\"::1:0:0:0/80\"") && rest.contains("\"::fffe:0:0/96\""), "{six:?}");
+    let host = filters_of("ip6tables", "ipv6", "2001:db8::1");
+    assert_eq!(host[0].0.matches('"').count() / 2, 127 + 93, "{host:?}");
+}

@@ -1,6 +1,6 @@
 //! Networks and ranges of numbers, as rules and sets have them.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use crate::dialect::{SERVICES, Word};
@@ -8,6 +8,9 @@ use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::value::{Party, party};
+
+/// The length of the prefix of IPv6 addresses that stand for those of IPv4.
+const MAPPED: u8 = 96;
 
 /// The numbers `A:B`, `A:`, `:B` or `A`.
 pub(super) fn range(word: Word<'_>, text: &str) -> Result<RangeInclusive<u16>, Problem> {
@@ -54,19 +57,43 @@ pub(super) fn networks(word: Word<'_>, not: bool) -> Result<Option<Vec<Party>>, 
             .problem(format!("no address is left by `! {text}`, or several networks are excluded"))
             .help("exclude one network")),
         (text, true) => match read(text)? {
-            Party::Network { ip: IpAddr::V4(ip), prefix: prefix @ 1.. } => Ok(Some(around(ip, prefix))),
-            _ => Err(word.problem(format!("all addresses but {}", Found(text))).help(
-                "exclude one network of IPv4, or mark all packets first and then those of the network",
-            )),
+            Party::Network { ip, prefix: prefix @ 1.. } => Ok(Some(around(ip, prefix))),
+            _ => Err(word
+                .problem(format!("all addresses but {}", Found(word.text)))
+                .help("exclude one network, or mark all packets first and then those of the network")),
         },
     }
 }
 
-/// The networks that together are all addresses of IPv4 but those of one network.
-fn around(ip: Ipv4Addr, prefix: u8) -> Vec<Party> {
-    let beside = |bits: u8| {
-        let (mask, last) = (u32::MAX << (32 - u32::from(bits)), 1 << (32 - u32::from(bits)));
-        Ipv4Addr::from_bits((ip.to_bits() ^ last) & mask)
-    };
-    (1..=prefix).map(|bits| Party::Network { ip: IpAddr::V4(beside(bits)), prefix: bits }).collect()
+/// The networks that together are all addresses of a family but those of one network.
+fn around(ip: IpAddr, prefix: u8) -> Vec<Party> {
+    match ip {
+        IpAddr::V4(ip) => {
+            let beside = |bits: u8| {
+                let last = 32 - u32::from(bits);
+                let ip = IpAddr::V4(Ipv4Addr::from_bits((ip.to_bits() ^ 1 << last) & u32::MAX << last));
+                Party::Network { ip, prefix: bits }
+            };
+            (1..=prefix).map(beside).collect()
+        }
+        IpAddr::V6(ip) => {
+            (1..=prefix).flat_map(|bits| without_mapped(beside(ip.to_bits(), bits), bits)).collect()
+        }
+    }
+}
+
+/// The network of IPv6 with a prefix of that length which differs from an address in the last bit of the prefix alone.
+fn beside(ip: u128, prefix: u8) -> u128 {
+    let last = 128 - u32::from(prefix);
+    (ip ^ 1 << last) & u128::MAX << last
+}
+
+/// A network of IPv6 without the addresses that stand for IPv4, which no packet of IPv6 has.
+fn without_mapped(network: u128, prefix: u8) -> Vec<Party> {
+    let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().to_bits();
+    let of = |network, prefix| Party::Network { ip: IpAddr::V6(Ipv6Addr::from_bits(network)), prefix };
+    match (network ^ mapped) >> (128 - u32::from(prefix)) {
+        0 if prefix <= MAPPED => (prefix + 1..=MAPPED).map(|bits| of(beside(mapped, bits), bits)).collect(),
+        _ => vec![of(network, prefix)],
+    }
 }
