@@ -126,7 +126,7 @@ pub(super) fn replaces_the_shell(words: &Words<'_>) -> bool {
 }
 
 /// Takes what runs a tc command in a network namespace or on another machine, and names that: `ip netns exec NAME`, `nsenter
-/// -t PID -n`, `docker exec NAME`, `kubectl exec POD --`, `ssh HOST`; and `sh -c` around it.
+/// -t PID -n`, `docker exec NAME`, `kubectl exec POD --`, `lxc-attach -n NAME --`, `adb shell`, `vagrant ssh NAME -c`, `ssh HOST`; and `sh -c` around it.
 pub(super) fn entered(words: &mut Words<'_>) -> Option<String> {
     let mut ahead = words.clone();
     let program = ahead.take()?.text;
@@ -185,6 +185,58 @@ pub(super) fn entered(words: &mut Words<'_>) -> Option<String> {
             let name = ahead.take()?.text;
             skip_flags(&mut ahead, VALUES);
             name.rsplit('/').next().unwrap_or(name).to_owned()
+        }
+        "lxc-attach" => {
+            let mut name = None;
+            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
+                ahead.take();
+                match flag.text.strip_prefix("--name=") {
+                    Some(value) => name = Some(value),
+                    None if matches!(flag.text, "-n" | "--name") => name = Some(ahead.take()?.text),
+                    None if matches!(flag.text, "-P" | "-f" | "-o" | "-v" | "-u" | "-g") => {
+                        ahead.take();
+                    }
+                    None if flag.text == "--" => break,
+                    None => {}
+                }
+            }
+            name?.to_owned()
+        }
+        "adb" => {
+            let mut name = "adb".to_owned();
+            while let Some(flag) = ahead.peek().filter(|word| word.text.starts_with('-')) {
+                ahead.take();
+                match flag.text {
+                    "-s" => name = ahead.take()?.text.to_owned(),
+                    "-t" | "-H" | "-P" | "-L" => {
+                        ahead.take();
+                    }
+                    _ => {}
+                }
+            }
+            if !ahead.take_if("shell") {
+                return None;
+            }
+            skip_flags(&mut ahead, &["-e"]);
+            split_argument(&mut ahead);
+            if ahead.take_if("su") {
+                // `su root tc …`, `su -c 'tc …'`
+                let _ = ahead.take_if("root") || ahead.take_if("0");
+                if ahead.take_if("-c") {
+                    split_argument(&mut ahead);
+                }
+            }
+            name
+        }
+        "vagrant" if ahead.take_if("ssh") => {
+            let mut name = "vagrant".to_owned();
+            while let Some(word) = ahead.take().filter(|word| !matches!(word.text, "-c" | "--command")) {
+                if !word.text.starts_with('-') {
+                    word.text.clone_into(&mut name);
+                }
+            }
+            split_argument(&mut ahead);
+            name
         }
         "ssh" => {
             skip_flags(

@@ -348,6 +348,11 @@ fn devices_elsewhere() {
         ("kubectl -n demo exec api -c app -- sudo", "api"),
         ("lxc exec box --", "box"),
         ("pct exec 210 --", "210"),
+        ("lxc-attach -n box --", "box"),
+        ("sudo lxc-attach --name=box --clear-env --", "box"),
+        ("adb shell", "adb"),
+        ("adb -s emulator-5554 shell su root", "emulator-5554"),
+        ("adb shell su -c", "adb"),
         ("ssh -p 2222 root@host", "host"),
         ("docker run --rm --net=container:redis image", "redis"),
         ("docker exec -u root web", "web"),
@@ -373,6 +378,19 @@ fn devices_elsewhere() {
     }
     let script = Script::parse(&format!("ssh host '{pfifo}; uptime'\n"), "x.sh").unwrap();
     assert_eq!(script.changed_devices(), ["host/eth0"]);
+    for (before, place) in [
+        ("adb -s R58 shell", "R58"),
+        ("adb shell -T", "adb"),
+        ("vagrant ssh router -c", "router"),
+        ("vagrant ssh --command", "vagrant"),
+    ] {
+        for sudo in ["", "sudo "] {
+            let text = format!("{before} '{sudo}{pfifo}'\n");
+            let script = Script::parse(&text, "x.sh").unwrap();
+            assert_eq!(script.changed_devices(), [format!("{place}/eth0")], "{text}");
+            assert_eq!(keys(&text), ["link.up.queue=\"7 packets\""], "{text}");
+        }
+    }
 }
 
 /// Rules of other tables change no marks; those that translate addresses are in the way of filters by addresses.
