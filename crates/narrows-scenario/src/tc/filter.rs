@@ -375,6 +375,7 @@ pub(super) fn read(
     if table.as_ref().is_some_and(U32::misses_the_next_header) {
         notices.push(NO_NEXT_HEADER.into());
     }
+    notices.extend(table.as_ref().and_then(U32::of_other_header).map(str::to_owned));
     number = table.as_ref().map_or(number, U32::number);
     let which = match table {
         Some(_) if marked.is_some() && head.tagged => {

@@ -34,12 +34,19 @@ pub(super) fn ranges(value: u16, mask: u16) -> Result<Vec<RangeInclusive<u16>>, 
     pattern::Field { mask: mask.into(), value: (value & mask).into() }.ranges()
 }
 
+/// For `match ip` in a filter of `protocol ipv6`, and the other way round.
+const OTHER_HEADER: &str = "`match ip` and `match ip6` compare bytes at the offsets that the fields have in a header of IPv4 and IPv6, whatever header the packets of the filter's `protocol` have, as in the kernel: `match ip6` is for `protocol ipv6`, and `match ip` for `protocol ip`.";
+
 /// A filter of this kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct U32 {
     keys: Vec<Key>,
-    /// The packets that it sees: `protocol`, and the family of its selectors.
+    /// The packets that it sees: `protocol`, or else the family of its selectors.
     families: Families,
+    /// Whether `protocol` says that they are IP of one version.
+    is_given: bool,
+    /// Whether a selector names a field of the other version's header.
+    is_other: bool,
     /// The table that it is in and the bucket; `None` for the root.
     table: Option<(u16, u8)>,
     /// The table that it leads to.
@@ -126,6 +133,8 @@ impl U32 {
         Ok(Self {
             keys: Vec::new(),
             families,
+            is_given: matches!(families, Families::IPV4 | Families::IPV6),
+            is_other: false,
             table,
             link: None,
             hash: None,
@@ -193,7 +202,9 @@ impl U32 {
         if self.families == Families::ALL {
             self.families = selected.families;
         }
-        if self.families.and(selected.families).is_empty() {
+        if self.families.and(selected.families).is_empty() && self.is_given {
+            self.is_other = true;
+        } else if self.families.and(selected.families).is_empty() {
             let protocol = if selected.families == Families::IPV6 { "ipv6" } else { "ip" };
             return Err(at
                 .problem(format!("`match {}` in a filter of other packets", at.text))
@@ -243,8 +254,16 @@ impl U32 {
         };
         match header::condition(pattern, self.families) {
             Ok(condition) => Ok(condition),
+            Err(Unknown { at, problem }) if self.is_other => {
+                Err((*problem).at(&place(at)).help(OTHER_HEADER))
+            }
             Err(Unknown { at, problem }) => Err((*problem).at(&place(at))),
         }
+    }
+
+    /// What to say about selectors that name fields of another header than that of the packets.
+    pub(super) fn of_other_header(&self) -> Option<&'static str> {
+        self.is_other.then_some(OTHER_HEADER)
     }
 
     /// For people.

@@ -54,7 +54,7 @@ fn a_protocol_says_which_packets_a_filter_sees() {
     );
     refused("protocol ppp matchall", "unknown protocol `ppp`", "ppp", &["`arp`"]);
     refused(
-        "protocol ip u32 match ip6 dport 80 0xffff",
+        "protocol arp u32 match ip6 dport 80 0xffff",
         "`match ip6` in a filter of other packets",
         "ip6",
         &["protocol ipv6"],
@@ -156,6 +156,63 @@ fn bytes_of_a_header_are_its_fields() {
     ] {
         refused(filter, title, at, &[says]);
     }
+}
+
+/// `cls_u32.c` compares bytes at offsets, whatever header `f_u32.c` took them from.
+#[test]
+fn fields_of_the_other_header_are_bytes_at_their_offsets() {
+    for (filter, raw, expected) in [
+        // The second byte of the source.
+        (
+            "match ip protocol 0x20 0xe0",
+            "match u8 0x20 0xe0 at 9",
+            condition("protocol ipv6 u32 match u8 0x20 0xe0 at 9"),
+        ),
+        ("match ip ttl 0x20 0xff", "match u8 0x20 0xff at 8", "{ source = \"2000::/8\" }".to_owned()),
+        (
+            "match ip tos 0x80 0xf0",
+            "match u8 0x80 0xf0 at 1",
+            condition("protocol ipv6 u32 match ip6 priority 0x08 0x0f"),
+        ),
+        // The next header, and the hop limit.
+        (
+            "match ip firstfrag",
+            "match u16 0 0x1fff at 6",
+            condition("protocol ipv6 u32 match u8 0 0x1f at 6 match u8 0 0xff at 7"),
+        ),
+    ] {
+        let found = |filter: &str| condition(&format!("protocol ipv6 u32 {filter}"));
+        assert_eq!(found(filter), found(raw), "{filter}");
+        assert_eq!(found(filter), expected, "{filter}");
+    }
+    let text = |filter: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc filter add dev eth0 parent 1: {filter} flowid 1:1\n"
+        )
+    };
+    let said = crate::hooks::said(&text("protocol ipv6 u32 match ip ttl 0x20 0xff"));
+    assert!(said.contains("whatever header the packets"), "{said}");
+    for (filter, title, at) in [
+        ("match ip dport 80 0xffff", "the mask 0x0000000000000000000000000000ffff is not a network", "dport"),
+        (
+            "match ip icmp_type 128 0xff",
+            "the mask 0x000000000000000000000000ff000000 is not a network",
+            "icmp_type",
+        ),
+        (
+            "match ip6 icmp_type 128 0xff match ip6 protocol 58 0xff",
+            "bytes behind the IP header of packets of protocol 58",
+            "icmp_type",
+        ),
+    ] {
+        refused(&format!("protocol ipv6 u32 {filter}"), title, at, &[]);
+    }
+    refused(
+        "protocol ip u32 match ip6 dport 80 0xffff",
+        "the byte at 42 is no field that a class of narrows matches",
+        "dport",
+        &["`match ip6` is for `protocol ipv6`"],
+    );
 }
 
 /// A mask that is no range stands for up to 256 of them.

@@ -220,7 +220,8 @@ fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Vec<Party>
         let problem = Problem::new(format!("the mask {mask:#0width$x} is not a network")).help(format!(
             "here addresses are matched by networks, at most {MOST_NETWORKS}: a mask has leading ones"
         ));
-        return Err(Unknown::new(at, problem));
+        let first = (mask.leading_zeros() + bits - u128::BITS) / 8;
+        return Err(Unknown::new(at + first as i32, problem));
     }
     // Each bit that does not count, from the last one on, doubles the networks.
     let mut all = vec![value & mask];
