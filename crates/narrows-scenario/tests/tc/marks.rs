@@ -452,3 +452,22 @@ fn rules_exclude_a_network() {
     let host = filters_of("ip6tables", "ipv6", "2001:db8::1");
     assert_eq!(host[0].0.matches('"').count() / 2, 127 + 93, "{host:?}");
 }
+
+/// `ip_set_getport.c`: what has no ports has the port 0. ipset wants a port in each entry of such a set.
+#[test]
+fn entries_of_sets_may_be_of_protocols_without_ports() {
+    let rule = "iptables -t mangle -A POSTROUTING -m set --match-set s dst,dst -j MARK --set-mark 10\n";
+    let create = "ipset create s hash:ip,port\n";
+    for protocol in ["gre", "47"] {
+        let found = filters(&format!("{create}ipset add s 10.0.0.1,{protocol}:0\n{rule}{FILTERS}"));
+        let expected = "{ protocol = \"gre\", destination = \"10.0.0.1\"";
+        assert_eq!(found, [(expected.to_owned(), "1:10".to_owned())]);
+    }
+    for (entry, title, at) in [
+        ("10.0.0.1", "`10.0.0.1` is an entry of another type of set", "ipset add"),
+        ("10.0.0.1,gre:5", "`10.0.0.1,gre:5` is not an entry of a set", "10.0.0.1,gre"),
+        ("10.0.0.1,icmp:8/0", "`10.0.0.1,icmp:8/0` is not an entry of a set", "10.0.0.1,icmp"),
+    ] {
+        fails(&format!("{TREE}{create}ipset add s {entry}\n"), title, at, &[]);
+    }
+}

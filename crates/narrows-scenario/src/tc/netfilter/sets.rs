@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 
 use super::values::{networks, range};
 use crate::dialect::{Word, Words};
+use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, one_of};
 use crate::tc::both::both;
-use crate::value::{Match, Party};
+use crate::value::{Match, Party, protocol};
 
 /// The sets of a host, by name.
 pub(super) type Sets = BTreeMap<String, Set>;
@@ -84,7 +85,12 @@ type Entry = Vec<Item>;
 #[derive(Clone, Debug, PartialEq)]
 enum Item {
     Networks(Vec<Party>),
-    Ports { protocols: Vec<u8>, ports: RangeInclusive<u16> },
+    Ports {
+        protocols: Vec<u8>,
+        ports: RangeInclusive<u16>,
+    },
+    /// Of a protocol without ports.
+    Protocol(u8),
 }
 
 /// Which end of a packet is looked up.
@@ -240,6 +246,8 @@ fn entry(word: Word<'_>, parts: &[Part]) -> Result<Entry, Problem> {
 fn item(word: Word<'_>, part: Part) -> Result<Item, Problem> {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
+    const WITH_PORTS: [u8; 4] = [TCP, UDP, 132, 136];
+    const WITH_TYPES: [u8; 2] = [1, 58];
     match part {
         Part::Addresses => match word.text.split_once('-') {
             Some((first, last)) => match (first.parse(), last.parse()) {
@@ -251,11 +259,21 @@ fn item(word: Word<'_>, part: Part) -> Result<Item, Problem> {
         part => {
             let (protocols, text) = match word.text.split_once(':') {
                 Some((name, ports)) => {
-                    let known = [("tcp", TCP), ("udp", UDP), ("sctp", 132), ("udplite", 136)];
-                    let number = known.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-                    let protocol =
-                        number.ok_or_else(|| word.problem(format!("{} has no ports", Found(name))))?;
-                    (vec![protocol], ports)
+                    let number = protocol_of(word.part(name))?;
+                    if WITH_TYPES.contains(&number) {
+                        return Err(word
+                            .problem("types of ICMP in an entry")
+                            .help("packets of ICMP are not told apart by their types here"));
+                    }
+                    if !WITH_PORTS.contains(&number) {
+                        return match (part, ports) {
+                            (Part::Ports, "0") => Ok(Item::Protocol(number)),
+                            _ => Err(word
+                                .problem(format!("{} has no ports", Found(name)))
+                                .help(format!("ipset takes {name}:0, in sets with addresses"))),
+                        };
+                    }
+                    (vec![number], ports)
                 }
                 None => (vec![TCP], word.text),
             };
@@ -265,6 +283,11 @@ fn item(word: Word<'_>, part: Part) -> Result<Item, Problem> {
             Ok(Item::Ports { protocols, ports })
         }
     }
+}
+
+/// The number of a protocol, by its name or as it is.
+fn protocol_of(name: Word<'_>) -> Result<u8, Problem> {
+    protocol(&Node { span: name.span(), value: Value::String(name.text.to_ascii_lowercase()) })
 }
 
 /// The networks that together are these addresses.
@@ -435,6 +458,7 @@ impl Item {
 
     fn condition(&self, end: End) -> Match {
         match (self.clone(), end) {
+            (Self::Protocol(number), _) => Match { protocols: vec![number], ..Match::default() },
             (Self::Networks(sources), End::Source) => Match { sources, ..Match::default() },
             (Self::Networks(destinations), End::Destination) => Match { destinations, ..Match::default() },
             (Self::Ports { protocols, ports }, End::Source) => {
