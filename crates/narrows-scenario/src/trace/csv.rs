@@ -96,6 +96,9 @@ const FORMAT: Entry = Entry {
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut lines = source.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let head = lines.next().ok_or_else(|| source.empty())?;
+    if let Some(look) = described::in_comment(source) {
+        return described::read(source, &look);
+    }
     if !is_own(head)
         && let Some(look) = Look::at(source).filter(|look| look.is_header)
     {

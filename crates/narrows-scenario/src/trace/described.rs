@@ -14,9 +14,14 @@ use crate::source::Source;
 /// Columns named in the remark.
 const MOST_NAMED: usize = 12;
 
+/// A table without a header, if the comment above its first line says which columns make a trace.
+pub(super) fn in_comment<'a>(source: &Source<'a>) -> Option<Look<'a>> {
+    Look::commented(source).filter(|look| Header::of(source, look).columns().is_ok())
+}
+
 /// Reads a table by its header.
 pub(super) fn read(source: &Source<'_>, look: &Look<'_>) -> Result<Trace, Problem> {
-    let header = Header { source, look, columns: look.first.iter().map(|name| Column::of(name)).collect() };
+    let header = Header::of(source, look);
     let (columns, remark) = header.columns().map_err(|problem| match look.columns() {
         Some(columns) => problem.help(how(&columns)),
         None => problem.help("say which columns they are, such as `--columns time=ts,rate=dl,unit=mbit`"),
@@ -48,7 +53,11 @@ struct Header<'s, 'a> {
     columns: Vec<Column<'a>>,
 }
 
-impl Header<'_, '_> {
+impl<'s, 'a> Header<'s, 'a> {
+    fn of(source: &'s Source<'a>, look: &'s Look<'a>) -> Self {
+        Self { source, look, columns: look.first.iter().map(|name| Column::of(name)).collect() }
+    }
+
     /// The columns, and how each was understood.
     fn columns(&self) -> Result<(Columns, String), Problem> {
         let time = self.one("time", |means| matches!(means, Meaning::Time(_)))?;

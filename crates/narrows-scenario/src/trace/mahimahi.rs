@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use narrows_core::{Duration, Rate, Time};
 
+use super::look::{how, lone_rate};
 use crate::problem::{Found, Problem};
 use crate::source::Source;
 use crate::trace::format::Entry;
@@ -43,19 +44,49 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
                 problem.help("each line of a mahimahi trace is an opportunity, in whole milliseconds")
             );
         }
-        let millis = source.whole(line, LONGEST_NANOS / MILLISECOND, "whole milliseconds")?;
-        let time = Time::from_nanos(millis * MILLISECOND);
-        if let Some(last) = opportunities.last().filter(|last| **last > time) {
-            let before = last.nanos() / MILLISECOND;
-            let problem =
-                Problem::new(format!("{} goes back in time: the previous one is {before}", Found(line)));
-            return Err(problem.at(&source.span(line)).help("the numbers of a mahimahi trace never go down"));
-        }
-        if opportunities.len() >= MOST_POINTS {
-            return Err(Problem::new(format!("more than {MOST_POINTS} lines")).at(&source.span(line)));
-        }
-        opportunities.push(time);
+        let millis = source.whole(line, LONGEST_NANOS / MILLISECOND, "whole milliseconds");
+        let millis = millis.map_err(|problem| or_rates(source, problem))?;
+        put_opportunity(source, &mut opportunities, millis, line)
+            .map_err(|problem| or_rates(source, problem))?;
     }
+    of_opportunities(source, Format::MAHIMAHI, opportunities)
+}
+
+/// Adds to the error of a file whose numbers may be rates how to read it as such.
+fn or_rates(source: &Source<'_>, problem: Problem) -> Problem {
+    match lone_rate(source) {
+        Some(columns) => problem.help(format!("if each number is the rate of a second, {}", how(&columns))),
+        None => problem,
+    }
+}
+
+/// Adds an opportunity, `millis` from the start; `part` says it in the file.
+pub(super) fn put_opportunity(
+    source: &Source<'_>,
+    opportunities: &mut Vec<Time>,
+    millis: u64,
+    part: &str,
+) -> Result<(), Problem> {
+    let time = Time::from_nanos(millis * MILLISECOND);
+    if let Some(last) = opportunities.last().filter(|last| **last > time) {
+        let before = last.nanos() / MILLISECOND;
+        let problem =
+            Problem::new(format!("{} goes back in time: the previous one is {before}", Found(part)));
+        return Err(problem.at(&source.span(part)).help("the numbers of a mahimahi trace never go down"));
+    }
+    if opportunities.len() >= MOST_POINTS {
+        return Err(Problem::new(format!("more than {MOST_POINTS} lines")).at(&source.span(part)));
+    }
+    opportunities.push(time);
+    Ok(())
+}
+
+/// A trace of these opportunities: the last one is its length, and it repeats.
+pub(super) fn of_opportunities(
+    source: &Source<'_>,
+    format: Format,
+    opportunities: Vec<Time>,
+) -> Result<Trace, Problem> {
     let Some(last) = opportunities.last() else { return Err(source.empty()) };
     if *last == Time::ZERO {
         let place = source.lines().last().map_or(0..0, |line| source.span(line));
@@ -64,7 +95,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
             problem.help("the last number is the length of the trace, in milliseconds, and above zero")
         );
     }
-    let mut trace = Trace::new(Format::MAHIMAHI, Duration::from_nanos(last.nanos()));
+    let mut trace = Trace::new(format, Duration::from_nanos(last.nanos()));
     trace.opportunities = Some(opportunities.into());
     trace.then = Then::Loop;
     Ok(trace)

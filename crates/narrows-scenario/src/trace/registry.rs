@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use narrows_core::Duration;
 
+use super::described;
 use super::format::{Beginning, CannotWrite, Format};
 use super::unknown::unknown;
 use super::{Then, Trace};
@@ -53,6 +54,9 @@ impl Format {
             return Ok(format);
         }
         let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+        if described::in_comment(source).is_some() {
+            return Ok(Self::CSV);
+        }
         let line = source.lines().find(telling).ok_or_else(|| source.empty())?;
         let first = line.trim_start().chars().next().unwrap_or_default();
         let text = &source.text[source.span(line).start..];

@@ -27,5 +27,13 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
             format!("or name the format: {names}"),
         ),
     };
-    Problem::new(title).at(&place).help(how(&columns)).help(names)
+    let problem = Problem::new(title).at(&place).help(how(&columns));
+    let problem = match !look.is_header && look.is_dtp() {
+        true => problem.help(
+            "such are the columns of AItrans' DTP emulator: seconds, megabytes per second, a loss from 0 to 1, a one-way \
+             delay in seconds; if the rates are in Mbit/s, say `unit=mbit`",
+        ),
+        false => problem,
+    };
+    problem.help(names)
 }

@@ -104,7 +104,7 @@ fn broken_traces_are_refused_with_the_line_what_was_found_and_what_is_allowed() 
             1,
             &[
                 "4 columns separated by commas, without a header",
-                "`--columns time=1,rate=2,unit=mbit`",
+                "`--columns time=1,rate=2,unit=mbyte,delay=4,delay-unit=s,loss=3,loss-unit=share`",
                 "mbyte",
             ],
         ),

@@ -183,6 +183,14 @@ const CASES: &[Means] = &[
         remarks: &[],
     },
     Means {
+        file: "commented.csv",
+        format: Format::CSV,
+        then: Then::Hold,
+        millis: 15_000,
+        rates: &[(0, 1_500_000), (5000, 250_500), (10_000, 8_000_000)],
+        remarks: &["columns: time `Time (s)` in s, rate `Throughput (kbps)` in kbit/s"],
+    },
+    Means {
         file: "theaterq-simple.raw",
         format: Format::THEATERQ,
         then: Then::Hold,
@@ -258,6 +266,62 @@ fn what_else_json_traces_have_is_read() {
     assert_eq!(trace.delay().unwrap(), [(at(0), Duration::from_micros(40_500))]);
     assert_eq!(trace.loss().unwrap()[0].1.as_f64(), 0.02);
     assert_eq!(trace.columns(), ["rate", "delay", "loss", "queue"]);
+}
+
+#[test]
+fn a_comment_may_name_the_columns() {
+    // It says more than Pensieve's usual units, and than the separator.
+    for text in [
+        "# time_ms rate_kbps\n0 500\n20 700\n40 900\n",
+        "# a trace\n#Time (ms) Bandwidth [kbit/s]\n0 500\n20 700\n40 900\n",
+        "# time (ms), bandwidth (kbps)\n\n0\t500\n20\t700\n40\t900\n",
+    ] {
+        let trace = crate::read("x", text);
+        assert_eq!((trace.format(), trace.length()), (Format::CSV, ms(60)), "{text}");
+        assert_eq!(crate::rates(&trace)[1], (20, Rate::from_bits_per_second(700_000)), "{text}");
+    }
+    // Who insists is believed.
+    let text = "# time_ms rate_kbps\n0 500\n20 700\n";
+    let named = Trace::read("x", text.as_bytes(), Some(Format::PENSIEVE)).unwrap();
+    assert_eq!(named.length(), ms(20_000));
+    // What leaves a choice counts for nothing; nor does a comment elsewhere.
+    for text in ["# time rate\n0 5\n1 7\n", "# Pensieve's\n0 5\n1 7\n", "0 5\n# time_ms rate_kbps\n1 7\n"] {
+        assert_eq!(crate::read("x", text).format(), Format::PENSIEVE, "{text}");
+    }
+}
+
+#[test]
+fn tables_of_numbers_are_refused_with_the_columns_that_read_them() {
+    for (text, suggested, words) in [
+        (
+            "1137388.8\n1118772.08\n986050.4\n",
+            "interval=1s,rate=1,unit=bit",
+            ["found `1137388.8`", "of a second"],
+        ),
+        ("1500\n2300\n1100\n", "interval=1s,rate=1,unit=kbit", ["`1100` goes back in time", "of a second"]),
+        ("3.5\n2.25\n", "interval=1s,rate=1,unit=mbit", ["found `3.5`", "of a second"]),
+        (
+            "0,1.5,0,0.001\n2.3,3.2,0.01,0.001\n9.7,2,0,0.001\n",
+            "time=1,rate=2,unit=mbyte,delay=4,delay-unit=s,loss=3,loss-unit=share",
+            ["4 columns separated by commas", "AItrans"],
+        ),
+        ("150 1.4 1.4\n150 1.5 2\n150 10 3\n", "duration=1,rate=2,unit=mbit", ["3 columns", "blanks"]),
+        (
+            "1000 1.4 1\n1000 1.5 2\n1000 1.1 2\n",
+            "duration=1,time-unit=ms,rate=2,unit=mbit",
+            ["3 columns", "blanks"],
+        ),
+    ] {
+        let error = Trace::read("x.txt", text.as_bytes(), None).expect_err(text).to_string();
+        for word in words.into_iter().chain([format!("`--columns {suggested}`").as_str()]) {
+            assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+        }
+        let columns: Columns = suggested.parse().expect("these are columns");
+        assert!(Trace::read_columns("x.txt", text.as_bytes(), &columns).is_ok(), "{text}");
+    }
+    // Instants with decimals are no rates.
+    let error = Trace::read("x.txt", b"0.5\n1.5\n2.5\n", None).unwrap_err().to_string();
+    assert!(error.contains("whole milliseconds") && !error.contains("--columns"), "{error}");
 }
 
 #[test]
@@ -593,9 +657,14 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
         }
     }
     // Logs have more than a trace.
-    for format in
-        [Format::OBOE, Format::NORWAY, Format::UCC, Format::LUMOS5G, Format::SIGCOMM21_5G, Format::FCC]
-    {
+    for format in [
+        Format::OBOE,
+        Format::NORWAY,
+        Format::UCC,
+        Format::LUMOS5G,
+        Format::SIGCOMM21_5G,
+        Format::FCC,
+    ] {
         let error = trace.write(format).unwrap_err().to_string();
         assert!(error.contains(format.name()) && error.contains("not written"), "{error}");
     }
