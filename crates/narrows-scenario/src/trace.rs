@@ -33,6 +33,7 @@ pub(crate) mod light;
 mod look;
 mod lumos5g;
 mod mahimahi;
+mod mm_link;
 mod names;
 mod netem_trace;
 mod norway;
@@ -232,7 +233,7 @@ impl Trace {
         self.length
     }
 
-    /// Default for what happens after its end: traces of mahimahi, Pensieve, Sabre and AlphaRTC and endless
+    /// Default for what happens after its end: traces of mahimahi (and its logs), Pensieve, Sabre and AlphaRTC and endless
     /// patterns repeat, all others hold their last values.
     pub const fn then(&self) -> Then {
         self.then

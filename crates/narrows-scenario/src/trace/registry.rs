@@ -30,6 +30,7 @@ impl Format {
     pub const ALL: &'static [Self] = &[
         Self::CSV,
         Self::MAHIMAHI,
+        Self::MM_LINK,
         Self::NETEM_TRACE,
         Self::ALPHARTC,
         Self::ALPHARTC_DOWNLINK,
@@ -53,10 +54,10 @@ impl Format {
         if let Some(format) = Self::ALL.iter().copied().find(|format| has(format.0.always, &extension)) {
             return Ok(format);
         }
-        let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
         if described::in_comment(source).is_some() {
             return Ok(Self::CSV);
         }
+        let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
         let line = source.lines().find(telling).ok_or_else(|| source.empty())?;
         let first = line.trim_start().chars().next().unwrap_or_default();
         let text = &source.text[source.span(line).start..];

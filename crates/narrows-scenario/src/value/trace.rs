@@ -87,7 +87,7 @@ impl Keyed for Parts {
             Given(THEN),
             "After the end of the trace: repeat, keep the last values, or return to the link's own values."
         )
-        .default("`\"loop\"` for mahimahi, Pensieve, Sabre, AlphaRTC and endless patterns, else `\"hold\"`"),
+        .default("`\"loop\"` for mahimahi and mm-link, Pensieve, Sabre, AlphaRTC and endless patterns, else `\"hold\"`"),
         row!("start", start, Time::ANY, "Offset into the trace at which the link starts."),
         row!(
             "columns",

@@ -183,6 +183,14 @@ const CASES: &[Means] = &[
         remarks: &[],
     },
     Means {
+        file: "mm-link.log",
+        format: Format::MM_LINK,
+        then: Then::Loop,
+        millis: 7,
+        rates: &[],
+        remarks: &["4 events of the packets of that run"],
+    },
+    Means {
         file: "commented.csv",
         format: Format::CSV,
         then: Then::Hold,
@@ -266,6 +274,32 @@ fn what_else_json_traces_have_is_read() {
     assert_eq!(trace.delay().unwrap(), [(at(0), Duration::from_micros(40_500))]);
     assert_eq!(trace.loss().unwrap()[0].1.as_f64(), 0.02);
     assert_eq!(trace.columns(), ["rate", "delay", "loss", "queue"]);
+}
+
+#[test]
+fn a_log_of_mm_link_has_the_opportunities_of_its_trace() {
+    let read = |text: &str| Trace::read("x.log", text.as_bytes(), None);
+    let trace = read(&String::from_utf8(file("mm-link.log")).unwrap()).unwrap();
+    assert_eq!(trace.opportunities().unwrap(), [at(0), at(3), at(3), at(7)]);
+    assert_eq!(trace.write(Format::MAHIMAHI).unwrap().text, "0\n3\n3\n7\n");
+    let headless = read("40 + 52\n43 # 1504\n44 - 52 3\n").unwrap();
+    assert_eq!(headless.opportunities().unwrap(), [at(3)]);
+    assert!(headless.remarks()[0].contains("begins at the first line, 40ms"), "{:?}", headless.remarks());
+    for (text, words) in [
+        ("1 + 52\n", ["x.log:1:", "no opportunity", "34 # 1504"]),
+        ("1 # 1504\n2 # 1400\n", ["x.log:2:", "found `1400`, expected 1504", "1504 bytes"]),
+        ("1 # 1504\n2 5 5\n", ["x.log:2:", "found `5`", "`#`, `+`, `-`, `d`"]),
+        ("1 # 1504\n2 #\n", ["x.log:2:", "found `2 #`", "a time in milliseconds"]),
+        ("5 # 1504\n4 # 1504\n", ["x.log:2:", "`4` is before", "5"]),
+        ("# base timestamp: 2\n5 # 1504\n4 # 1504\n", ["x.log:3:", "`4` goes back in time", "never go down"]),
+        ("# base timestamp: x\n5 # 1504\n", ["x.log:1:", "found `x`", "whole milliseconds"]),
+        ("5 # 1504\n", ["x.log:1:", "no duration", "above zero"]),
+    ] {
+        let error = read(text).expect_err(text).to_string();
+        for word in words {
+            assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+        }
+    }
 }
 
 #[test]
@@ -658,6 +692,7 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
     }
     // Logs have more than a trace.
     for format in [
+        Format::MM_LINK,
         Format::OBOE,
         Format::NORWAY,
         Format::UCC,

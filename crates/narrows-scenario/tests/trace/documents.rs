@@ -29,6 +29,7 @@ fn the_examples_of_the_documentation_are_right() {
             }
             "csv" => Format::CSV,
             "mahimahi" => Format::MAHIMAHI,
+            "mm-link" => Format::MM_LINK,
             "json" => Format::NETEM_TRACE,
             "theaterq" => Format::THEATERQ,
             "sabre" => Format::SABRE,
@@ -44,7 +45,7 @@ fn the_examples_of_the_documentation_are_right() {
         assert_eq!((trace.format(), trace.remarks().len()), (format, remarks), "{block}");
         read += 1;
     }
-    assert_eq!(read, 11);
+    assert_eq!(read, 12);
 }
 
 #[test]
