@@ -58,7 +58,7 @@ impl Sample {
     /// A mean above this many Mbit/s is no path that anybody has measured.
     const MOST_MBIT: f64 = 100_000.0;
     /// From this mean in Mbit/s on, other units are as likely: kbit/s.
-    const FAST: f64 = 1000.0;
+    const FAST: f64 = 100.0;
     /// From so many seconds between rows on, likewise: milliseconds.
     const SLOW: f64 = 100.0;
     /// More seconds between rows say nothing about a link.

@@ -585,6 +585,7 @@ fn two_columns_of_numbers_are_read_in_the_units_that_make_them_plausible() {
         ("0 1000000\n10 5000000\n20 2000000\n", ["2667 Gbit/s", "`--columns time=1,rate=2,unit=bit`"]),
         (
             "0 3168\n1000 3183\n2000 3100\n",
+        ("0 500\n1 700\n2 900\n", Some("rows 1 s apart, 700 Mbit/s on average")),
             ["1000 s apart, with a mean of 3.15 Gbit/s", "`--columns time=1,time-unit=ms,rate=2,unit=kbit`"],
         ),
         ("0 8\n7200 5\n14400 7\n", ["7200 s apart", "`--columns time=1,time-unit=ms,rate=2,unit=mbit`"]),
