@@ -35,6 +35,8 @@ impl Format {
         Self::ALPHARTC,
         Self::ALPHARTC_DOWNLINK,
         Self::GENET,
+        Self::NTRACE,
+        Self::IPERF3,
         Self::THEATERQ,
         Self::PATTERN,
         Self::SABRE,

@@ -78,6 +78,22 @@ const CASES: &[Means] = &[
         remarks: &["the first time is 2s", "`delay_noise`"],
     },
     Means {
+        file: "ntrace.json",
+        format: Format::NTRACE,
+        then: Then::Hold,
+        millis: 29_000,
+        rates: &[(0, 12_500_000), (19_500, 0)],
+        remarks: &["the uplink's (`ulBw`) is left out", "to the first byte"],
+    },
+    Means {
+        file: "iperf3.json",
+        format: Format::IPERF3,
+        then: Then::Hold,
+        millis: 1500,
+        rates: &[(0, 8_000_000), (1000, 0)],
+        remarks: &["1 intervals before the test"],
+    },
+    Means {
         file: "nyu-mets.csv",
         format: Format::NYU_METS,
         then: Then::Hold,
@@ -569,6 +585,7 @@ fn two_columns_of_numbers_are_read_in_the_units_that_make_them_plausible() {
     let remarks = |text: &str| Trace::read("x.txt", text.as_bytes(), None).unwrap().remarks().join("\n");
     for (text, says) in [
         ("0 4.03\n500 3.61\n1000 4.1\n1500 4.2\n", Some("rows 500 s apart, 3.985 Mbit/s on average")),
+        ("0 500\n1 700\n2 900\n", Some("rows 1 s apart, 700 Mbit/s on average")),
         ("0 3168\n1 3183\n2 3100\n3 3000\n", Some("rows 1 s apart, 3.113 Gbit/s on average")),
         ("0 3.1\n1 3.2\n2 3.1\n", None),
     ] {
@@ -585,7 +602,6 @@ fn two_columns_of_numbers_are_read_in_the_units_that_make_them_plausible() {
         ("0 1000000\n10 5000000\n20 2000000\n", ["2667 Gbit/s", "`--columns time=1,rate=2,unit=bit`"]),
         (
             "0 3168\n1000 3183\n2000 3100\n",
-        ("0 500\n1 700\n2 900\n", Some("rows 1 s apart, 700 Mbit/s on average")),
             ["1000 s apart, with a mean of 3.15 Gbit/s", "`--columns time=1,time-unit=ms,rate=2,unit=kbit`"],
         ),
         ("0 8\n7200 5\n14400 7\n", ["7200 s apart", "`--columns time=1,time-unit=ms,rate=2,unit=mbit`"]),
@@ -652,6 +668,26 @@ fn broken_files_of_public_sets_are_refused_likewise() {
             &["`20` is too large for a loss from 0 to 1"],
         ),
         ("{\"uplink\": {\"trace_pattern\": [{\"duration\": 5}]}}", 1, &["`capacity` is missing"]),
+        ("{\"entries\": [{\"dateTime\": \"x\",\n\"dlBw\": 1}]}", 1, &["found `x`", "expected a date"]),
+        ("{\"entries\": [{\"dateTime\": \"2020-10-09\",\n\"dlBw\": -1}]}", 2, &["`-1` is below zero"]),
+        ("{\"entries\": [{\"dateTime\": \"2020-10-09\"}]}", 1, &["no entry has a rate", "`dlBw`"]),
+        ("{\"entries\": [{\"dateTime\": \"2020-10-09\", \"ulBw\": 1}]}", 1, &["no duration"]),
+        (
+            "{\"entries\": [{\"dateTime\": \"2020-10-09\", \"dlBw\": 1},\n{\"dateTime\": \"2020-10-08\", \"dlBw\": 1}]}",
+            2,
+            &["the time goes back"],
+        ),
+        (
+            "{\"intervals\": [{\"sum\": {\"seconds\": 1,\n\"bits_per_second\": \"x\"}}]}",
+            2,
+            &["found `x`", "a rate in bits per second"],
+        ),
+        ("{\"intervals\": [{\"sum\": {\"bits_per_second\": 5}}]}", 1, &["`seconds` is missing"]),
+        (
+            "{\"intervals\": [{\"sum\": {\"seconds\": 0, \"bits_per_second\": 5}}]}",
+            1,
+            &["no interval that lasts"],
+        ),
         ("{\"timestamps\": [0, 1],\n\"bandwidths\": [1]}", 1, &["2 `timestamps`, but 1 `bandwidths`"]),
         ("{\"timestamps\": [5, 6,\n5.5], \"bandwidths\": [1, 1, 1]}", 2, &["the time goes back", "6s"]),
         ("{\"timestamps\": [5], \"bandwidths\": [1]}", 1, &["no duration", "the last one is the end"]),
@@ -694,6 +730,8 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
     // Logs have more than a trace.
     for format in [
         Format::MM_LINK,
+        Format::NTRACE,
+        Format::IPERF3,
         Format::OBOE,
         Format::NORWAY,
         Format::UCC,
