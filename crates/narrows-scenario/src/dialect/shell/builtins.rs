@@ -573,15 +573,21 @@ impl Runner<'_> {
     /// `read A B`
     fn read(&mut self, words: &[Expanded], span: &Range<usize>) {
         let mut names = Vec::new();
-        let (mut list, mut keeps_backslash, mut is_plain) = (None, false, true);
+        let (mut list, mut keeps_backslash, mut is_plain, mut reads_all) = (None, false, true, false);
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             match word.text.strip_prefix('-') {
                 Some(flags) if names.is_empty() => {
                     keeps_backslash |= flags.contains('r');
-                    is_plain &= !flags.contains(['n', 'N', 'd', 'u', 'i']);
+                    is_plain &= !(flags.contains(['n', 'N', 'u', 'i'])
+                        || flags.contains('d') && !flags.ends_with('d'));
                     if flags.ends_with(['p', 't', 'n', 'N', 'd', 'u', 'i', 'a']) {
                         let value = rest.next().map(|word| word.text.clone());
+                        // Nothing ends what is read but its end.
+                        if flags.ends_with('d') {
+                            reads_all = value.as_deref() == Some("");
+                            is_plain &= reads_all;
+                        }
                         if flags.ends_with('a') {
                             list = value;
                         }
@@ -601,6 +607,13 @@ impl Runner<'_> {
             return;
         };
         let mut line = lines.pop_front();
+        if let Some(line) = line.as_mut().filter(|_| reads_all) {
+            for next in lines.drain(..) {
+                line.text.push('\n');
+                line.join(&next);
+            }
+            line.is_open = true;
+        }
         if let Some(line) = line.as_mut().filter(|_| !keeps_backslash) {
             let backslashes = |text: &str| text.len() - text.trim_end_matches('\\').len();
             while backslashes(&line.text) % 2 == 1 {

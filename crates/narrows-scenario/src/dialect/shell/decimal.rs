@@ -141,7 +141,7 @@ impl Reader<'_> {
             let (digits, rest) = self.rest.split_at(length);
             self.rest = rest;
             let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-            if digits.is_empty() || part.contains('.') || digits.len() > 20 {
+            if digits.is_empty() || part.contains('.') || digits.len() > 34 {
                 return None;
             }
             Number::new(format!("{whole}{part}").parse().ok()?, u32::try_from(part.len()).ok()?)?

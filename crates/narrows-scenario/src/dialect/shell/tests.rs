@@ -422,6 +422,7 @@ fn scripts_mean_what_bash_makes_of_them() {
         ("x \"a  b\" | cat; ! false && x neg; false || { x or; }", &[][..], &["a  b", "neg", "or"][..]),
         ("f() { [ \"$1\" = up ] || return 1; x up; }; f down; x $?; f up", &[][..], &["1", "up"][..]),
         ("x {a,b}{1,2}", &[][..], &["a1 a2 b1 b2"][..]),
+        ("read -r -d '' T <<E\n a b\nc\nE\nx $? \"$T\"", &[][..], &["1 a b\nc"][..]),
         ("read a b <<< '1 2 3'; x $b; IFS=. read -ra P <<< 10.0.0.7; x ${P[3]}", &[][..], &["2 3", "7"][..]),
     ] {
         let text = format!("#!/bin/bash\n{text}");
