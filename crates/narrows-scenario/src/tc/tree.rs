@@ -267,6 +267,14 @@ impl Tree {
                         .also(&there.span.clone(), "put there")
                         .help("`change` keeps the handle; `replace` gives another"));
                 }
+                // Linux 6.12.117: `change` of another kind does as `replace`.
+                Verb::Change if !alike && handle.is_none() && !self.is_run => {
+                    note = Some(format!(
+                        "It replaces the `{}` there, with everything in it, as Linux 6.12 does.",
+                        there.kind.name()
+                    ));
+                    self.remove(self.qdiscs[index].handle);
+                }
                 Verb::Change if !alike => {
                     return Err(Problem::new("a discipline of another kind is there")
                         .also(&there.span.clone(), "put there")

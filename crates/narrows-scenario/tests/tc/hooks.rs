@@ -332,6 +332,10 @@ fn a_discipline_without_a_handle_replaces_another() {
     assert!(said(text).contains("It replaces the `prio` there"));
     let alike = text.replace("handle 1: prio", "pfifo limit 5");
     fails(&alike, "a discipline already exists there", "tc qdisc", &["use `replace`"]);
+    // So does `change`, without a handle.
+    let text = "tc qdisc add dev eth0 root netem delay 9ms\ntc qdisc change dev eth0 root pfifo limit 7\n";
+    assert_eq!(keys(text), ["link.up.queue=\"7 packets\""]);
+    assert!(said(text).contains("It replaces the `netem` there"));
 }
 
 /// As sqm-scripts write it: the inner class counts an overhead, the leaves do not.

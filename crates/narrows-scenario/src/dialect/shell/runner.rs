@@ -23,7 +23,7 @@ use crate::problem::Problem;
 /// The most commands of a script, with those that loops come to.
 const MOST: usize = 1 << 20;
 /// The most turns of loops and looks at conditions, whether they lead to commands or not.
-const MOST_STEPS: usize = 1 << 22;
+const MOST_STEPS: usize = 1 << 21;
 /// The most turns and commands of a trial.
 const MOST_TRIED: usize = 1 << 14;
 /// The longest file that a script writes.
