@@ -19,6 +19,7 @@ mod lines;
 mod parameters;
 mod parser;
 mod pattern;
+mod place;
 mod printed;
 mod printf;
 mod programs;

@@ -6,9 +6,10 @@ use std::ops::Range;
 use super::KEEP;
 use super::field::{Expanded, Field, How};
 use super::parser::is_assignment;
+use super::place::Place;
 use super::printf;
 use super::scan::{self, byte, is_variable, name_length};
-use super::state::{Flow, InputLine, Place, Runner, Status};
+use super::state::{Flow, InputLine, Runner, Status};
 use super::values::{Missing, Scalar, Value};
 use crate::problem::{Found, Problem};
 
@@ -61,6 +62,10 @@ impl Runner<'_> {
                     && (name != "command" || second.is_some_and(|second| second.starts_with('-'))) =>
             {
                 self.status = Status::SUCCESS;
+            }
+            "command" | "builtin" if second.is_some_and(|second| matches!(second, "command" | "builtin")) => {
+                let span = self.place(span);
+                self.wrong(Problem::new(format!("`{name}` before another one is not understood")), &span);
             }
             "command" | "builtin" if second.is_some_and(|second| !second.starts_with('-')) => {
                 return Some(match (second, &all[1..]) {
@@ -124,7 +129,7 @@ impl Runner<'_> {
                 let is_function = second.is_some_and(|flags| flags.starts_with('-') && flags.contains('f'));
                 for word in &all[1..] {
                     if is_function || self.values.get(&word.text).is_none() {
-                        self.functions.remove(&word.text);
+                        std::rc::Rc::make_mut(&mut self.functions).remove(&word.text);
                     }
                     match word.text.split_once('[').filter(|_| !is_function) {
                         Some((name, index)) => self.unset_at(name, index.trim_end_matches(']')),
@@ -414,6 +419,10 @@ impl Runner<'_> {
             let key = self.expand_one(index, place, How::One);
             if let Some(unknown) = key.unknown {
                 self.wrong(unknown.problem, &span);
+                return None;
+            }
+            if key.text.is_empty() {
+                self.wrong(Problem::new("an index that is empty"), &span);
                 return None;
             }
             if appends {

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::KEEP;
-use super::state::{Flow, Output, Place, Runner, Status, Trial, lines_of};
+use super::place::Place;
+use super::state::{Flow, Output, Runner, Status, Trial, lines_of};
 use super::tree::{Chain, Command, Joint, Node, Pipeline};
 use super::values::{Missing, Scalar, Value};
 use crate::problem::Problem;
@@ -161,6 +162,11 @@ impl Runner<'_> {
                 self.output.iter_mut().for_each(|output| output.is_unknown = true);
             }
             if trial.flow != Flow::On {
+                // Where the script itself would not end, what was executed may have failed, and printed less.
+                if trial.flow == Flow::Return || self.shells > 0 {
+                    self.is_doubtful = true;
+                    self.output.iter_mut().for_each(|output| output.is_unknown = true);
+                }
                 continue;
             }
             for name in trial.changed {
@@ -175,7 +181,7 @@ impl Runner<'_> {
         let values = self.values.clone();
         let functions = self.functions.clone();
         let waiting = self.input.as_ref().map_or(0, std::collections::VecDeque::len);
-        self.take_steps((values.len() + functions.len() + waiting) / 8 + 1);
+        self.take_steps((values.len() + waiting) / 2 + 1);
         let outer = self.trial.replace(Trial::default());
         let (status, wrong, slept, input) = (self.status, self.wrong, self.slept, self.input.clone());
         let written = self.written.clone();

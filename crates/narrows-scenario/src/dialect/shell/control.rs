@@ -77,7 +77,9 @@ impl Runner<'_> {
             self.doubt([trial]);
             return Flow::On;
         }
-        self.status = Status::SUCCESS;
+        if words.is_empty() {
+            self.status = Status::SUCCESS;
+        }
         for word in words {
             if self.step(span) != Flow::On {
                 return Flow::Exit;
@@ -305,8 +307,8 @@ impl Runner<'_> {
             }
             field = self.without(|runner| runner.one(word, How::One));
         }
-        let mut falls = false;
-        self.status = Status::SUCCESS;
+        // The first command may ask for the status from before.
+        let (mut falls, mut is_run) = (false, false);
         for arm in arms {
             let mut fits = falls;
             for pattern in arm.patterns.iter().filter(|_| !falls) {
@@ -336,10 +338,17 @@ impl Runner<'_> {
                 continue;
             }
             let flow = self.list(&arm.body);
-            if flow != Flow::On || arm.end == ArmEnd::Leaves {
+            is_run |= !arm.body.is_empty();
+            if flow != Flow::On {
                 return flow;
             }
+            if arm.end == ArmEnd::Leaves {
+                break;
+            }
             falls = arm.end == ArmEnd::Falls;
+        }
+        if !is_run {
+            self.status = Status::SUCCESS;
         }
         Flow::On
     }

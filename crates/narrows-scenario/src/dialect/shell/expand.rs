@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use super::arithmetic::{self, Numbers};
 use super::field::{Expanded, Expansion, Field, Fields, How, NOT_RUN, Quotes, Unknown, unnamed};
+use super::place::Place;
 use super::printed::{MOST_NUMBERS, counted};
 use super::printf::{Escapes, unescaped};
 use super::scan::{self, byte, char_length, is_variable, name_length};
-use super::state::{Place, Runner};
+use super::state::Runner;
 use super::values::{Missing, Scalar};
 use crate::problem::{Found, Problem};
 
@@ -177,7 +178,7 @@ impl Runner<'_> {
                     at += length;
                 }
             }
-            if fields.length > LONGEST {
+            if fields.length > LONGEST || !self.take_steps(fields.length / 4096) {
                 let problem = Problem::new(format!("variables of more than {LONGEST} bytes"));
                 fields.push(Expansion::One(Field::wrong(problem.at(&place.of(&(0..raw.len()))))), true);
                 break;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::state::Place;
+use super::place::Place;
 use super::values::Missing;
 use crate::problem::Problem;
 

@@ -2,8 +2,9 @@
 
 use super::field::{Expansion, Field, Fields, How, NOT_RUN, Quotes, Unknown, unnamed};
 use super::pattern::Pattern;
+use super::place::Place;
 use super::scan::{self, byte, name_length};
-use super::state::{Place, Runner};
+use super::state::Runner;
 use super::values::{Missing, Scalar, Value};
 use crate::problem::{Found, Problem};
 
@@ -314,7 +315,11 @@ impl Runner<'_> {
                 None => usize::MAX,
             };
             // Arguments are numbered from 1.
-            let skipped = usize::try_from(first - i64::from(is_arguments)).ok()?;
+            let skipped = match self.values.get(name) {
+                // Those with an index from there on.
+                Some(Value::List(list)) if !is_arguments && first >= 0 => list.range(..first).count(),
+                _ => usize::try_from(first - i64::from(is_arguments)).ok()?,
+            };
             fields = fields.into_iter().skip(skipped).take(count).collect();
         } else if let Some(default) = rest.strip_prefix(":-").or_else(|| rest.strip_prefix('-')) {
             if fields.is_empty() || fields.iter().any(|field| !is_set(field)) {
@@ -410,11 +415,15 @@ impl Runner<'_> {
                     return Some(Expansion::One(pattern));
                 }
                 let pattern = Pattern::new(&pattern.text)?;
+                if !self.is_affordable(pattern.cost(field.text.len(), false)) {
+                    return None;
+                }
                 Field::known(match sign {
                     "#" => pattern.without_start(&field.text, is_longest),
                     _ => pattern.without_end(&field.text, is_longest),
                 })
             }
+            b'/' if is_unset => field,
             b'/' => {
                 let (is_all, word) = word.strip_prefix('/').map_or((false, word), |word| (true, word));
                 let (end, word) = match word.chars().next() {
@@ -433,7 +442,11 @@ impl Runner<'_> {
                     return None;
                 }
                 let found = Pattern::new(&pattern.text)?;
+                if !self.is_affordable(found.cost(field.text.len(), end.is_none())) {
+                    return None;
+                }
                 Field::known(match end {
+                    Some(_) if field.text.is_empty() && found.fits("") => by.text,
                     None if pattern.text.is_empty() => field.text,
                     None => found.replaced(&field.text, &by.text, is_all),
                     Some('#') => match found.without_start(&field.text, true) {
@@ -482,6 +495,11 @@ impl Runner<'_> {
             }
             _ => return None,
         }))
+    }
+
+    /// Whether so many comparisons are not too many for one value; they count as steps.
+    fn is_affordable(&mut self, cost: usize) -> bool {
+        cost < 1 << 28 && self.take_steps(cost >> 10)
     }
 
     /// Whether an argument is one that the script or function has not got, or a variable is unset.

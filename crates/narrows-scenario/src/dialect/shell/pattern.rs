@@ -72,6 +72,15 @@ impl Pattern {
         })
     }
 
+    /// How many comparisons it takes to look for it in a text of such a length: as a part of it, or at an end.
+    pub(super) fn cost(&self, length: usize, is_part: bool) -> usize {
+        let places = if is_part { length.saturating_mul(length) } else { length };
+        match self.parts.len() {
+            1 => length,
+            parts => places.saturating_mul(length + parts),
+        }
+    }
+
     /// The word without a start that fits: the shortest, or the longest.
     pub(super) fn without_start(&self, word: &str, longest: bool) -> String {
         let chars: Vec<char> = word.chars().collect();
@@ -103,7 +112,13 @@ impl Pattern {
             out += by;
         }
         while at < chars.len() {
-            let end = (at + 1..=chars.len()).rev().find(|end| self.fits_chars(&chars[at..*end]));
+            // Without `*`, there is one length that can fit.
+            let lengths = match &self.parts[..] {
+                [only] => only.len().max(1)..=only.len(),
+                _ => 1..=chars.len(),
+            };
+            let fits = |length: &usize| chars.get(at..at + length).is_some_and(|part| self.fits_chars(part));
+            let end = lengths.rev().find(fits).map(|length| at + length);
             match end {
                 Some(end) => {
                     out += by;

@@ -10,10 +10,11 @@ use std::rc::Rc;
 
 use super::field::{Expanded, Field, Fields, How, Quotes};
 use super::parser::Parser;
+use super::place::Place;
 use super::printed;
 use super::programs::{self, Printed, Runs, Success};
 use super::scan::{byte, unit};
-use super::state::{Flow, Function, InputLine, Output, Place, Runner, Source, Status, lines_of};
+use super::state::{Flow, Function, InputLine, Output, Runner, Source, Status, lines_of};
 use super::tree::{Command, Document, List, Node, Redirect};
 use super::values::{Missing, Scalar, Values};
 use super::{Answer, Call, Lines, Role, Start};
@@ -38,7 +39,7 @@ impl<'a> Runner<'a> {
             start,
             source: Rc::new(Source { text: text.to_owned(), place: Place::Offset(0) }),
             values: Values::new(start.arguments),
-            functions: BTreeMap::new(),
+            functions: Rc::new(BTreeMap::new()),
             call,
             problems: Vec::new(),
             said: BTreeSet::new(),
@@ -56,6 +57,7 @@ impl<'a> Runner<'a> {
             loops: 0,
             sourced: 0,
             shells: 0,
+            is_doubtful: false,
             conditions: 0,
             is_without: false,
             has_lists: ["bash", "zsh", "ksh"].iter().any(|shell| shebang.contains(shell)),
@@ -160,13 +162,23 @@ impl<'a> Runner<'a> {
         let flags = (self.exits_on_failure, self.exits_on_unset, self.fails_in_pipes);
         let loops = std::mem::take(&mut self.loops);
         self.shells += 1;
-        self.take_steps((values.len() + functions.len()) / 8);
+        let was_doubtful = std::mem::take(&mut self.is_doubtful);
+        self.take_steps(values.len() / 2);
         run(self);
+        self.doubt_status();
+        self.is_doubtful = was_doubtful;
         self.loops = loops;
         self.shells -= 1;
         self.values = values;
         self.functions = functions;
         (self.exits_on_failure, self.exits_on_unset, self.fails_in_pipes) = flags;
+    }
+
+    /// The status of what may have ended before, with a failure.
+    fn doubt_status(&mut self) {
+        if self.is_doubtful && matches!(self.status, Status::Known(0) | Status::Assumed) {
+            self.status = Status::QUESTION;
+        }
     }
 
     pub(super) fn say(&mut self, problem: Problem) {
@@ -398,7 +410,12 @@ impl<'a> Runner<'a> {
             }
             Node::Function { name, body } => {
                 let name = self.source.text[name.clone()].to_owned();
-                self.functions.insert(name, Function { body: body.clone(), source: self.source.clone() });
+                // A shell of its own has functions of its own.
+                if Rc::strong_count(&self.functions) > 1 {
+                    self.take_steps(self.functions.len());
+                }
+                let function = Function { body: body.clone(), source: self.source.clone() };
+                Rc::make_mut(&mut self.functions).insert(name, function);
                 self.status = Status::SUCCESS;
                 Flow::On
             }
@@ -531,6 +548,7 @@ impl<'a> Runner<'a> {
         let arguments =
             arguments.iter().filter(|word| !word.vanishes).map(|word| self.scalar(word, "")).collect();
         let loops = std::mem::take(&mut self.loops);
+        let was_doubtful = std::mem::take(&mut self.is_doubtful);
         let frame = self.values.begin_function(arguments);
         let source = std::mem::replace(&mut self.source, function.source.clone());
         self.deep += 1;
@@ -540,6 +558,9 @@ impl<'a> Runner<'a> {
         };
         self.deep -= 1;
         self.source = source;
+        self.doubt_status();
+        // An `exit` of a function ends the shell of its own, too.
+        self.is_doubtful = was_doubtful || self.is_doubtful && self.shells > 0;
         self.loops = loops;
         self.values.end_function(frame);
         match flow {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::field::{Expanded, Unknown};
+use super::place::Place;
 use super::tree::Command;
 use super::values::Values;
 use super::{Answer, Call, Start};
@@ -64,32 +65,6 @@ pub(super) enum Flow {
 pub(super) struct Source {
     pub(super) text: String,
     pub(super) place: Place,
-}
-
-/// Where a text stands in the script.
-#[derive(Clone, Debug)]
-pub(super) enum Place {
-    /// It is a part of it, from there on.
-    Offset(usize),
-    /// It comes from this part, but is not as it stands there.
-    Whole(Range<usize>),
-}
-
-impl Place {
-    /// The place of what is behind so many bytes.
-    pub(super) fn at(&self, length: usize) -> Self {
-        match self {
-            Self::Offset(start) => Self::Offset(start + length),
-            whole @ Self::Whole(_) => whole.clone(),
-        }
-    }
-
-    pub(super) fn of(&self, span: &Range<usize>) -> Range<usize> {
-        match self {
-            Self::Offset(start) => start + span.start..start + span.end,
-            Self::Whole(whole) => whole.clone(),
-        }
-    }
 }
 
 #[derive(Clone)]
@@ -155,7 +130,7 @@ pub(super) struct Runner<'a> {
     pub(super) start: Start<'a>,
     pub(super) source: Rc<Source>,
     pub(super) values: Values,
-    pub(super) functions: BTreeMap<String, Function>,
+    pub(super) functions: Rc<BTreeMap<String, Function>>,
     pub(super) call: &'a mut dyn FnMut(&Call<'_>) -> Answer,
     pub(super) problems: Vec<Problem>,
     pub(super) said: BTreeSet<(usize, usize)>,
@@ -175,6 +150,8 @@ pub(super) struct Runner<'a> {
     pub(super) loops: usize,
     /// Texts of other files within one another.
     pub(super) sourced: usize,
+    /// Whether the function or shell of its own that is executed may have ended before, with a failure.
+    pub(super) is_doubtful: bool,
     /// Shells of their own within one another.
     pub(super) shells: usize,
     /// How many conditions are being evaluated, where failure does not end the script.

@@ -460,6 +460,7 @@ fn words_are_divided_and_quoted_as_by_bash() {
         ("read a b <<< 'p\\\\q c\\ d'; x \"$a\" \"$b\"", &["p\\q c d"]),
         ("while IFS=, read a b; do x \"$a|$b\"; done <<< $'1,2,\\n1,2,3,\\n,'", &["1|2", "1|2,3,", "|"]),
         ("f() { x f; }; unset -f f; f; x e", &["e"]),
+        ("A=([3]=a b); x ${A[@]:1} ${A[@]:4:1} ${Z/#*/-}${1/#*/-}", &["a b b -"]),
         ("x \"${Z//*/q}${Z/a/q}\"; m=3; x $((m += m--))", &["q", "6"]),
         ("while read a; do x $a; done <<'E'\na\nt\\\nE\nx \"$a\"", &["a", "t"]),
         (
@@ -494,13 +495,24 @@ fn words_are_divided_and_quoted_as_by_bash() {
         assert!(commands_of(&text, Some(&[])).is_err(), "{text}");
     }
     // Words of one word may be commands of the shell.
-    assert!(commands("D='builtin builtin builtin x'\n$D").is_ok());
+    for text in ["D='builtin builtin x'\n$D".to_owned(), "builtin ".repeat(100_000)] {
+        assert!(commands(&text).unwrap_err().contains("before another one"));
+    }
+    // What takes long is refused.
+    let long = format!("A={}", "a".repeat(60_000));
+    assert!(commands(&format!("{long}\ntc ${{A//a*b/x}}")).is_err());
+    assert_eq!(commands(&format!("{long}\ntc ${{A//a/}} ${{A#b}}")).map(|all| all.len()), Ok(1));
 }
 
 /// What a comparison with bash 5.2 found.
 #[test]
 fn statuses_are_those_of_bash() {
     for (text, expected) in [
+        ("false; case a in a) x $?;; esac; false; for i in 1; do x $?; done", &["1", "1"][..]),
+        (
+            "false; case a in a) ;; esac; x $?; false; case a in b) ;; esac; x $?; false; for i in; do :; done; x $?",
+            &["0", "0", "0"],
+        ),
         ("(exit 3); x $?; A=$(exit 4); x $?; f() ( exit 2 ); f; x $?", &["3", "4", "2"][..]),
         ("if (exit 1); then tc x; else x no; fi; f() { return 300; }; f; x $?", &["no", "44"]),
         ("return 3; x $?; if true; then break; x a; fi", &["2", "a"]),
@@ -537,6 +549,9 @@ fn statuses_are_those_of_bash() {
     }
     // What goes on elsewhere is no guard.
     for text in [
+        "f() { grep -q x y || return 1; }; if f; then tc a; else tc b; fi",
+        "(grep -q x y || exit 1) && tc a",
+        "f() { [ -f /a ] || return 1; echo b; }; tc $(f)",
         "f() { grep -q x y; return $?; }; f && tc z",
         "f() { grep -q x y || return 0; return 1; }; if f; then tc a; else tc b; fi",
         "f() { if [ -f /etc/zz ]; then return; fi; tc x; }; f",
