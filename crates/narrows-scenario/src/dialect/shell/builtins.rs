@@ -281,8 +281,14 @@ impl Runner<'_> {
             let title = "a variable that stands for another one, or changes its letters, is not understood";
             return self.wrong(Problem::new(title).help(KEEP), &span);
         }
+        if name == "export" && flags.contains('f') {
+            all.iter().for_each(|(own, _)| self.values.export(&format!("{own}()")));
+        }
         if flags.contains(['p', 'f', 'F']) {
             return;
+        }
+        if name == "export" || flags.contains('x') {
+            all.iter().for_each(|(own, _)| self.values.export(own));
         }
         let is_new = is_local && !flags.contains('g') && self.values.is_function();
         for (own, value) in all {

@@ -168,6 +168,13 @@ const ELSEWHERE: &[&str] = &[
     "adb",
 ];
 
+/// Whether a command is run on another machine, or in a container, which has none of the script's variables.
+pub(super) fn is_elsewhere(words: &[&str]) -> bool {
+    const OTHERS: &[&str] =
+        &["ssh", "docker", "podman", "kubectl", "oc", "lxc", "incus", "pct", "lxc-attach", "adb", "chroot"];
+    OTHERS.contains(&named(words).0)
+}
+
 /// What another shell runs: `sh FILE`, `sudo bash -c TEXT`, `ip netns exec a sh -c TEXT`, `ssh HOST TEXT`, `./FILE`.
 pub(super) fn runs(words: &[&str]) -> Option<Shell> {
     let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();

@@ -482,7 +482,15 @@ impl<'a> Runner<'a> {
             let place = self.source.place.at(assignment.start);
             self.assign(&raw, &place, false);
         }
+        // A program gets them.
+        let own: Vec<String> = former
+            .iter()
+            .map(|(name, _)| name.clone())
+            .filter(|name| !self.values.is_exported(name))
+            .collect();
+        own.iter().for_each(|name| self.values.export(name));
         let flow = self.words_run(&all, words, span);
+        own.iter().for_each(|name| self.values.forget_export(name));
         for (name, value) in former.into_iter().rev() {
             self.values.restore(name, value);
         }
@@ -530,8 +538,17 @@ impl<'a> Runner<'a> {
         let before: Vec<Expanded> = all[..run.before].to_vec();
         let outer = std::mem::take(&mut self.elsewhere);
         self.elsewhere = outer.iter().cloned().chain(before).collect();
+        let is_elsewhere = run.before > 0 && programs::is_elsewhere(&known);
         self.apart(|runner| {
             runner.values.set_arguments(Some(arguments));
+            let exported = |name: &String| runner.values.is_exported(&format!("{name}()"));
+            let kept = runner.functions.iter().filter(|(name, _)| exported(name) && !is_elsewhere);
+            runner.functions =
+                Rc::new(kept.map(|(name, function)| (name.clone(), function.clone())).collect());
+            match is_elsewhere {
+                true => runner.values.clear(),
+                false => runner.values.keep_exported(),
+            }
             runner.exits_on_failure = false;
             runner.eval(text, place)
         });

@@ -275,6 +275,11 @@ fn the_shell_ends_on_failure_where_it_is_told_to() {
 #[test]
 fn functions_are_called_by_their_names() {
     for (text, found) in [
+        // Another shell gets what is exported.
+        ("export A=1; sh -c 'x $A $1' name 2", "x 1 2"),
+        ("A=1 bash -c 'x $A'; y", "y"),
+        ("A=1 bash -c 'x $A' | cat", "cat"),
+        ("f() { x $1; }; export -f f; bash -c 'f 3'", "x 3"),
         ("f() { x $1; }; run() { \"$@\"; }\nrun f 7", "x 7"),
         ("f() { x; }; G=f\n$G a", "x"),
         ("f() { x $A; }\nA=1 f", "x 1"),
@@ -291,6 +296,21 @@ fn functions_are_called_by_their_names() {
         let found_here = commands_of(text, Some(&[]));
         assert_eq!(found_here.unwrap().last().map(String::as_str), Some(found), "{text}");
     }
+}
+
+/// Variables of the script are not those of another shell.
+#[test]
+fn other_shells_do_not_get_what_is_not_exported() {
+    for text in [
+        "A=1; sh -c 'tc x ${A}s'",
+        "export A=1; ssh host 'tc x ${A}s; y'",
+        "A=1; echo 'tc x ${A}s' > f.sh; bash f.sh",
+    ] {
+        let found = commands_of(text, Some(&[])).unwrap_err();
+        assert!(found.contains("`$A` is a variable of a shell that is not set"), "{text}: {found}");
+    }
+    assert_eq!(commands("A=1; ssh host \"tc x ${A}s; y\"").unwrap(), ["ssh host tc x 1s", "ssh host y"]);
+    assert_eq!(commands("f() { tc x; }; bash -c f").unwrap(), ["f"]);
 }
 
 #[test]

@@ -73,6 +73,8 @@ pub(super) struct Values {
     constants: BTreeSet<String>,
     /// After `declare -i`.
     integers: BTreeSet<String>,
+    /// After `export`: other shells get them. Functions have `()` behind their names.
+    exported: BTreeSet<String>,
 }
 
 impl Values {
@@ -167,6 +169,29 @@ impl Values {
             Some(Value::Map(map)) => drop(map.insert(key, value)),
             _ => self.put(name, Value::Map(BTreeMap::from([(key, value)]))),
         }
+    }
+
+    pub(super) fn export(&mut self, name: &str) {
+        self.exported.insert(name.to_owned());
+    }
+
+    pub(super) fn forget_export(&mut self, name: &str) {
+        self.exported.remove(name);
+    }
+
+    pub(super) fn is_exported(&self, name: &str) -> bool {
+        self.exported.contains(name)
+    }
+
+    /// Only what other shells get.
+    pub(super) fn keep_exported(&mut self) {
+        self.all.retain(|name, _| self.exported.contains(name));
+    }
+
+    /// Nothing of this host.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.exported.clear();
     }
 
     pub(super) fn unset(&mut self, name: &str) {
