@@ -18,12 +18,13 @@ use crate::outputs;
 #[command(after_help = "\
 Examples:
   narrows tc check shape.sh
-  narrows tc check shape.sh --dev eth0 10mbit
+  narrows tc check shape.sh eth0 10mbit
+  narrows tc check shape.sh -- --dev eth0
   narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
   narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%' --json")]
 pub(crate) struct Check {
-    /// tc script file with its arguments, NetEm options, or a command, as one word or several
-    #[arg(required = true, allow_hyphen_values = true, value_name = "SCRIPT|WORDS", value_hint = ValueHint::FilePath)]
+    /// tc script file with its arguments (behind `--` if one begins with `-`), NetEm options, or a command, as one word or several
+    #[arg(required = true, value_name = "SCRIPT|WORDS", value_hint = ValueHint::FilePath)]
     words: Vec<String>,
     /// Use the kernel's single queue instead of two queues
     #[arg(long)]

@@ -269,6 +269,9 @@ fn batch(words: &Words<'_>, reads_below: bool) -> Result<Option<&'static str>, P
             Some(file) if file.text != "-" => Err(file
                 .problem(format!("commands of another file, {}", Found(file.text)))
                 .help("give that file itself, or its lines as a here-document: tc -batch - <<EOF")),
+            None if reads_below => Ok(Some(
+                "Executes the lines below. tc of iproute2 6.1 does so only with the name of a file: `tc -batch -`.",
+            )),
             _ if reads_below => Ok(Some("Executes the lines below.")),
             _ => Err(flag
                 .problem("a batch whose lines are not read here")

@@ -73,6 +73,9 @@ pub(super) fn average(name: Word<'_>, keys: &mut Table, max: Bytes) -> Result<()
             .help(format!("it takes at least {} packets of `avpkt`", min.get() / packet.get().max(1)))
     })?;
     check_scale(max.get(), weight).map_err(|problem| problem.at(&place("max")))?;
+    if keys.get("probability").and_then(|node| node.text("").ok()) == Some("100%") {
+        keys.set("probability", Node::new(decimal(of_one(min.get(), max.get()))));
+    }
     keys.remove("avpkt");
     keys.remove("burst");
     keys.set("min", Node::new(text(min)));
@@ -81,6 +84,14 @@ pub(super) fn average(name: Word<'_>, keys: &mut Table, max: Bytes) -> Result<()
     keys.put("by-length", Value::Boolean(false));
     keys.put("weight", decimal(weight));
     Ok(())
+}
+
+/// The probability that `probability 1` comes to: tc gives the kernel 2^32, of which 32 bits are 0, and the kernel then takes
+/// what tc's logarithm of it says (`tc_red_eval_P` of iproute2 6.1, `red_set_parms` of Linux 6.12).
+fn of_one(min: u64, max: u64) -> f64 {
+    let between = max - min;
+    let above = (0..u64::BITS - 1).map(|log| 1_u64 << log).find(|power| *power > between);
+    between as f64 / above.unwrap_or(1 << 63) as f64
 }
 
 /// Checks that the kernel's average, a number of 31 bits scaled by the weight, reaches the upper threshold.
