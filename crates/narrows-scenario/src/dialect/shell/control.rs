@@ -66,8 +66,10 @@ impl Runner<'_> {
                 runner.values.set(&name, scalar.clone());
                 runner.body(body)
             });
+            let is_wrong = word.unknown.as_ref().is_some_and(|unknown| !self.is_unclear(unknown));
             // Without arguments there is none to go through.
-            if (trial.done.has_effect || trial.done.sleeps) && !(is_argument && words.len() == 1) {
+            let is_none = is_argument && words.len() == 1;
+            if is_wrong || (trial.done.has_effect || trial.done.sleeps) && !is_none {
                 let problem =
                     word.problem().cloned().unwrap_or_else(|| Problem::new("a list that is not known"));
                 let span = word.span.clone();
