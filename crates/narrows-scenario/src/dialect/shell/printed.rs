@@ -119,8 +119,8 @@ fn text_printed(
         ("cat", ["/etc/pf.conf"]) => Some(String::new()),
         ("cat", [name]) => file(name),
         ("realpath", [path]) | ("readlink", ["-f" | "-e" | "-m", path]) => line((*path).to_owned()),
-        ("bc", flags @ ([] | ["-l"] | ["-q"])) => {
-            decimal::of_lines(input?, if flags == ["-l"] { 20 } else { 0 })
+        ("bc", flags) if flags.iter().all(|flag| matches!(*flag, "-l" | "-q" | "-lq" | "-ql")) => {
+            decimal::of_lines(input?, if flags.iter().any(|flag| flag.contains('l')) { 20 } else { 0 })
         }
         ("tr", [flags @ ("-d" | "-cd" | "-dc" | "-s"), from]) => lines::translated(input?, flags, from, None),
         ("tr", [from, to]) if !from.starts_with('-') => lines::translated(input?, "", from, Some(to)),
@@ -242,7 +242,11 @@ mod tests {
             (&["cut", "-d,", "-f2"], Some("a,b,c\n"), Some("b\n")),
             (&["cut", "-d", ":", "-f", "2-"], Some("a:b:c\n"), Some("b:c\n")),
             (&["bc", "-l"], Some("864.5 * 1000 / 56"), Some("15437.50000000000000000000\n")),
-            (&["bc", "-l"], Some("(40/1000.0)*(100*1000000.0/8.0)"), Some("500000.00000000000000000000\n")),
+            (
+                &["bc", "-q", "-l"],
+                Some("(40/1000.0)*(100*1000000.0/8.0)"),
+                Some("500000.00000000000000000000\n"),
+            ),
             (&["xargs", "printf", "%.2fkbit"], Some("15437.5\n"), Some("15437.50kbit")),
             (&["grep", "^a"], Some("ab\nba\n"), Some("ab\n")),
             (&["grep", "-vc", "a"], Some("ab\nc\n"), Some("1\n")),
