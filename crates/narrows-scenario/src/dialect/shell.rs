@@ -7,6 +7,7 @@
 //! Source: POSIX.1-2017, Shell Command Language; what is added for bash is from its reference manual, edition 5.2.
 
 mod arithmetic;
+mod assignments;
 mod awk;
 mod builtins;
 mod chains;
@@ -23,6 +24,8 @@ mod place;
 mod printed;
 mod printf;
 mod programs;
+mod reading;
+mod redirects;
 mod regular;
 mod runner;
 mod scan;

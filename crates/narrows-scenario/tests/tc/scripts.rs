@@ -594,6 +594,15 @@ fn files_of_a_script_are_beside_it() {
         let made = Script::load(&script).unwrap_or_else(|error| panic!("{text}{error}"));
         assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{text}");
     }
+    // A program is none of them, whatever its name.
+    for (name, bytes) in
+        [("server", &b"\x7fELF\x00\xff("[..]), ("client.py", b"#!/usr/bin/env python3\nprint(1)\n")]
+    {
+        std::fs::write(folder.join(name), bytes).unwrap();
+        std::fs::write(&script, format!("./{name} &\ntc qdisc add dev eth0 root netem delay 2ms\n")).unwrap();
+        let made = Script::load(&script).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{name}");
+    }
     for outside in ["/etc/hostname", "../shape.conf", "lib/../../x", "missing.conf"] {
         std::fs::write(&script, format!(". {outside}\ntc qdisc add dev eth0 root fq\n")).unwrap();
         let error = Script::load(&script).unwrap_err().to_string();

@@ -45,6 +45,13 @@ const PROGRAMS: &[(&str, Success, bool)] = &[
     ("type", Success::Sure, false),
     ("which", Success::Sure, false),
     ("hash", Success::Sure, false),
+    ("modprobe", Success::Assumed, false),
+    ("insmod", Success::Assumed, false),
+    ("rmmod", Success::Assumed, false),
+    ("apt", Success::Assumed, false),
+    ("apt-get", Success::Assumed, false),
+    ("yum", Success::Assumed, false),
+    ("dnf", Success::Assumed, false),
 ];
 
 /// Words of tc and ipfw whose success is a question: is there something to show?
@@ -101,11 +108,7 @@ pub(super) fn has_effect(words: &[&str]) -> bool {
         })
     };
     let shows = matches!(name, "tc" | "ipfw" | "dnctl")
-        && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"))
-        || matches!(
-            name,
-            "modprobe" | "insmod" | "rmmod" | "lsmod" | "which" | "apt" | "apt-get" | "yum" | "dnf"
-        );
+        && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
     !shows
         && (name.starts_with('$')
             || is_effective(name)
@@ -145,34 +148,35 @@ pub(super) struct Shell {
     pub(super) before: usize,
 }
 
-/// Programs that run another one in another place.
-const ELSEWHERE: &[&str] = &[
-    "ssh",
-    "docker",
-    "podman",
-    "kubectl",
-    "oc",
-    "lxc",
-    "incus",
-    "pct",
-    "ip",
-    "nsenter",
-    "env",
-    "nohup",
-    "setsid",
-    "timeout",
-    "nice",
-    "chroot",
-    "unshare",
-    "lxc-attach",
-    "adb",
+/// Programs that run another one in another place, and whether that has none of the script's variables: another machine, or a
+/// container.
+const ELSEWHERE: &[(&str, bool)] = &[
+    ("ssh", true),
+    ("docker", true),
+    ("podman", true),
+    ("kubectl", true),
+    ("oc", true),
+    ("lxc", true),
+    ("incus", true),
+    ("pct", true),
+    ("lxc-attach", true),
+    ("adb", true),
+    ("ip", false),
+    ("nsenter", false),
+    ("env", false),
+    ("nohup", false),
+    ("setsid", false),
+    ("timeout", false),
+    ("nice", false),
+    ("chroot", false),
+    ("unshare", false),
 ];
 
-/// Whether a command is run on another machine, or in a container, which has none of the script's variables.
-pub(super) fn is_elsewhere(words: &[&str]) -> bool {
-    const OTHERS: &[&str] =
-        &["ssh", "docker", "podman", "kubectl", "oc", "lxc", "incus", "pct", "lxc-attach", "adb", "chroot"];
-    OTHERS.contains(&named(words).0)
+/// Whether what a command runs has none of the script's variables, not even those that are exported.
+pub(super) fn forgets_variables(words: &[&str]) -> bool {
+    let (name, _) = named(words);
+    let is_other_user = words.first().is_some_and(|first| raises_rights(first)) && !words.contains(&"-E");
+    is_other_user || ELSEWHERE.contains(&(name, true))
 }
 
 /// What another shell runs: `sh FILE`, `sudo bash -c TEXT`, `ip netns exec a sh -c TEXT`, `ssh HOST TEXT`, `./FILE`.
@@ -186,11 +190,10 @@ pub(super) fn runs(words: &[&str]) -> Option<Shell> {
     {
         return Some(Shell { what: Runs::Text, word: at + 1, before: 0 });
     }
-    let is_elsewhere = ELSEWHERE.contains(&name(words[first]).as_str());
+    let is_elsewhere = ELSEWHERE.iter().any(|(program, _)| *program == name(words[first]));
     let at = words.iter().copied().position(is_shell).filter(|at| is_elsewhere || *at == first);
     if let Some(at) = at {
-        let (flags, _) = words.get(at + 1)?.strip_prefix('-').map_or((None, ()), |flags| (Some(flags), ()));
-        return match flags {
+        return match words.get(at + 1)?.strip_prefix('-') {
             Some(flags) if flags.ends_with('c') => {
                 Some(Shell { what: Runs::Text, word: at + 2, before: own(at) })
             }

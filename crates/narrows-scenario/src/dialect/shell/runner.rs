@@ -4,21 +4,19 @@
 //! tried: where no branch has an effect on a network, the script goes on, and variables that a branch sets are not known from
 //! there on. A branch that ends the script is a guard, which passes. Anything else is a problem.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::field::{Expanded, Field, Fields, How, Quotes};
+use super::field::Expanded;
 use super::parser::Parser;
 use super::place::Place;
 use super::printed;
-use super::programs::{self, Printed, Runs, Success};
-use super::scan::{byte, unit};
-use super::state::{Flow, Function, InputLine, Output, Runner, Source, Status, lines_of};
-use super::tree::{Command, Document, List, Node, Redirect};
+use super::programs::{self, Printed, Runs};
+use super::state::{Flow, Function, Output, Runner, Source, Status, lines_of, text_of};
+use super::tree::{Command, List, Node};
 use super::values::{Missing, Scalar, Values};
 use super::{Answer, Call, Lines, Role, Start};
-use crate::files;
 use crate::problem::Problem;
 
 /// The most commands of a script, with those that loops come to.
@@ -27,8 +25,6 @@ const MOST: usize = 1 << 20;
 const MOST_STEPS: usize = 1 << 21;
 /// The most turns and commands of a trial.
 const MOST_TRIED: usize = 1 << 14;
-/// The longest file that a script writes.
-const LONGEST_WRITTEN: usize = 1 << 20;
 /// Functions that call one another, and commands in `$(…)` within one another.
 const DEEPEST: usize = 32;
 
@@ -244,139 +240,7 @@ impl<'a> Runner<'a> {
         Flow::On
     }
 
-    pub(super) fn command(&mut self, command: &Command) -> Flow {
-        if self.is_over {
-            return Flow::Exit;
-        }
-        if command.redirects.is_empty() {
-            return self.node(command);
-        }
-        let (input, output) = self.redirected(&command.redirects);
-        // `$(< FILE)` is the text of the file.
-        let is_file = matches!(&command.node, Node::Simple { assignments, words } if assignments.is_empty() && words.is_empty());
-        if let (Some(input), Some(own), true) = (&input, &mut self.output, is_file) {
-            match input {
-                Some(lines) => own.text += &text_of(lines),
-                None => own.is_unknown = true,
-            }
-        }
-        let before = input.map(|input| std::mem::replace(&mut self.input, input));
-        let is_kept = output.as_ref().is_some_and(|output| output.is_some())
-            || output.is_some() && self.output.is_some();
-        let printed = is_kept.then(|| self.output.replace(Output::default()));
-        let was_piped = self.is_piped;
-        self.is_piped &= before.is_none();
-        let flow = self.node(command);
-        self.is_piped = was_piped;
-        if let Some(printed) = printed {
-            let own = std::mem::replace(&mut self.output, printed).unwrap_or_default();
-            if let Some((file, appends)) = output.flatten() {
-                self.write(file, appends, own);
-            }
-        }
-        if let Some(before) = before {
-            self.input = before;
-        }
-        flow
-    }
-
-    /// Writes what has been printed to a file, which the script may read again.
-    fn write(&mut self, file: String, appends: bool, printed: Output) {
-        let before = if appends { self.beside(&file) } else { Some(String::new()) };
-        let text = before.filter(|_| !printed.is_unknown).map(|before| before + &printed.text);
-        let file = file.strip_prefix("./").map_or(file.clone(), str::to_owned);
-        self.written.insert(file, text.filter(|text| text.len() < LONGEST_WRITTEN));
-    }
-
-    /// What redirections change: what can be read, and whether what is printed goes elsewhere, to a file with that name.
-    #[expect(clippy::type_complexity, reason = "read once, at its only call")]
-    fn redirected(
-        &mut self,
-        redirects: &[Redirect],
-    ) -> (Option<Option<VecDeque<InputLine>>>, Option<Option<(String, bool)>>) {
-        let (mut input, mut output) = (None, None);
-        for redirect in redirects {
-            match redirect {
-                Redirect::Input(word) => {
-                    let file = self.one(word, How::One);
-                    let place = Place::Whole(self.place(word));
-                    let text = file.unknown.is_none().then(|| self.beside(&file.text)).flatten();
-                    input = Some(text.map(|text| lines_of(&text, &place)));
-                }
-                Redirect::HereString(word) => {
-                    let field = self.one(word, How::One);
-                    let place = Place::Whole(self.place(word));
-                    input = Some(field.unknown.is_none().then(|| lines_of(&(field.text + "\n"), &place)));
-                }
-                Redirect::Here(document) => input = Some(Some(self.document(document))),
-                Redirect::Output { target, appends } => {
-                    let file = self.one(target, How::One);
-                    let is_file = file.unknown.is_none()
-                        && !file.text.starts_with("/dev/")
-                        && !file.text.chars().all(|c| c.is_ascii_digit() || c == '-');
-                    output = Some(is_file.then_some((file.text, *appends)));
-                }
-                Redirect::Other => {}
-            }
-        }
-        (input, output)
-    }
-
-    /// The lines of a here-document.
-    fn document(&mut self, document: &Document) -> VecDeque<InputLine> {
-        let source = self.source.clone();
-        let mut at = document.lines.start;
-        let mut all: VecDeque<InputLine> = VecDeque::new();
-        let mut is_continued = false;
-        for line in source.text[document.lines.clone()].split_inclusive('\n') {
-            let bare = line.trim_end_matches(['\n', '\r']);
-            let text = if document.is_indented { bare.trim_start_matches('\t') } else { bare };
-            let place = source.place.at(at + bare.len() - text.len());
-            at += line.len();
-            let backslashes = text.len() - text.trim_end_matches('\\').len();
-            let joins = std::mem::replace(&mut is_continued, backslashes % 2 == 1 && document.is_expanded);
-            let text = if is_continued { &text[..text.len() - 1] } else { text };
-            let is_plain = !document.is_expanded || !text.contains(['$', '`', '\\']);
-            let mut line = InputLine { text: text.to_owned(), place, unknown: None, is_open: false };
-            if !is_plain {
-                let whole = line.place.of(&(0..text.len()));
-                let field = self.document_line(text, &Place::Whole(whole.clone()));
-                line.text = field.text;
-                match field.unknown {
-                    Some(unknown) if !self.is_unclear(&unknown) || unknown.what == Missing::Unset => {
-                        self.wrong(unknown.problem, &whole);
-                    }
-                    unknown => line.unknown = unknown,
-                }
-                line.place = Place::Whole(whole);
-            }
-            match all.back_mut().filter(|_| joins) {
-                Some(before) => before.join(&line),
-                None => all.push_back(line),
-            }
-        }
-        all
-    }
-
-    /// A line of a here-document, in which quotes are text.
-    fn document_line(&mut self, text: &str, place: &Place) -> Field {
-        let mut at = 0;
-        while at < text.len() {
-            at = match byte(text, at) {
-                b'\'' | b'"' => at + 1,
-                _ => match unit(text, at, 0) {
-                    Ok(end) => end,
-                    Err(problem) => return Field::wrong(problem),
-                },
-            };
-        }
-        let mut fields = Fields::new(How::One, Vec::new());
-        fields.quotes = Quotes::Document;
-        self.fill(text, place, true, &mut fields);
-        fields.open.unwrap_or_default()
-    }
-
-    fn node(&mut self, command: &Command) -> Flow {
+    pub(super) fn node(&mut self, command: &Command) -> Flow {
         let span = &command.span;
         if !matches!(command.node, Node::Simple { .. }) && self.is_piped {
             // What is inside may read it, but is no filter.
@@ -527,9 +391,7 @@ impl<'a> Runner<'a> {
         let run = programs::runs(&known)?;
         let word = all.get(run.word).filter(|word| word.unknown.is_none())?;
         let (text, arguments) = match run.what {
-            Runs::File => {
-                (self.beside(&word.text).filter(|text| is_script(&word.text, text))?, &all[run.word + 1..])
-            }
+            Runs::File => (self.beside(&word.text).filter(|text| is_script(text))?, &all[run.word + 1..]),
             Runs::Text => (word.text.clone(), all.get(run.word + 2..).unwrap_or_default()),
         };
         let place = Place::Whole(self.place(span));
@@ -538,14 +400,14 @@ impl<'a> Runner<'a> {
         let before: Vec<Expanded> = all[..run.before].to_vec();
         let outer = std::mem::take(&mut self.elsewhere);
         self.elsewhere = outer.iter().cloned().chain(before).collect();
-        let is_elsewhere = run.before > 0 && programs::is_elsewhere(&known);
+        let forgets = programs::forgets_variables(&known);
         self.apart(|runner| {
             runner.values.set_arguments(Some(arguments));
             let exported = |name: &String| runner.values.is_exported(&format!("{name}()"));
-            let kept = runner.functions.iter().filter(|(name, _)| exported(name) && !is_elsewhere);
+            let kept = runner.functions.iter().filter(|(name, _)| exported(name) && !forgets);
             runner.functions =
                 Rc::new(kept.map(|(name, function)| (name.clone(), function.clone())).collect());
-            match is_elsewhere {
+            match forgets {
                 true => runner.values.clear(),
                 false => runner.values.keep_exported(),
             }
@@ -659,11 +521,9 @@ impl<'a> Runner<'a> {
         if let Some(trial) = &mut self.trial {
             trial.has_effect |= first.unknown.is_some() || programs::has_effect(&known);
             trial.sleeps |= programs::sleeps(&known);
-            self.status = match programs::success(&known) {
-                _ if found.is_some() => Status::of(found.is_none_or(|printed| printed.succeeds)),
-                Success::Sure => Status::SUCCESS,
-                Success::Assumed => Status::Assumed,
-                Success::Asks => Status::QUESTION,
+            self.status = match found {
+                Some(printed) => Status::of(printed.succeeds),
+                None => Status::from(programs::success(&known)),
             };
             let is_end =
                 matches!(&known[..], ["sleep", "infinity" | "inf"]) || known[0] == "exec" && known.len() > 1;
@@ -726,15 +586,6 @@ impl<'a> Runner<'a> {
         printed::printed(known_words, lines.as_deref(), &|file| self.beside(file))
     }
 
-    /// The text of a file in the folder of the script.
-    pub(super) fn beside(&self, name: &str) -> Option<String> {
-        let name = name.strip_prefix("./").unwrap_or(name);
-        if let Some(written) = self.written.get(name) {
-            return written.clone();
-        }
-        files::inside(self.start.path?.parent()?, name)
-    }
-
     /// Counts a command; returns whether so many are allowed.
     fn count_command(&mut self, span: &Range<usize>) -> bool {
         match self.left.checked_sub(1) {
@@ -748,7 +599,7 @@ impl<'a> Runner<'a> {
     }
 
     /// A command whose words are its own matter.
-    fn answered(&mut self, call: &Call<'_>) -> Flow {
+    pub(super) fn answered(&mut self, call: &Call<'_>) -> Flow {
         if let Some(trial) = &mut self.trial {
             trial.has_effect = true;
             return Flow::On;
@@ -763,11 +614,7 @@ impl<'a> Runner<'a> {
     /// Goes on as the reader of a command says.
     fn follow(&mut self, answer: Answer, words: &[&str]) -> Flow {
         self.status = match answer {
-            Answer::Ran => match programs::success(words) {
-                Success::Sure => Status::SUCCESS,
-                Success::Assumed => Status::Assumed,
-                Success::Asks => Status::QUESTION,
-            },
+            Answer::Ran => Status::from(programs::success(words)),
             Answer::Failed => Status::FAILURE,
             Answer::Wrong => {
                 self.wrong += 1;
@@ -777,76 +624,16 @@ impl<'a> Runner<'a> {
         };
         Flow::On
     }
+}
 
-    /// The lines that a command executes itself.
-    fn batch(&mut self) -> Flow {
-        let mut lines: Vec<InputLine> = Vec::new();
-        for line in self.input.take().unwrap_or_default() {
-            match lines.last_mut().filter(|last| last.text.ends_with('\\')) {
-                Some(before) => {
-                    before.text.pop();
-                    before.join(&line);
-                }
-                None => lines.push(line),
-            }
-        }
-        for line in lines {
-            let code = line.text.split('#').next().unwrap_or_default();
-            if code.trim().is_empty() {
-                continue;
-            }
-            let start = code.len() - code.trim_start().len();
-            let span = line.place.of(&(start..code.trim_end().len()));
-            let words: Vec<Expanded> = words_of_line(code)
-                .into_iter()
-                .map(|word| Expanded {
-                    text: code[word.clone()].trim_matches(['"', '\'']).to_owned(),
-                    span: line.place.of(&word),
-                    unknown: line.unknown.clone().filter(|_| code[word.clone()].contains('$')),
-                    vanishes: false,
-                })
-                .collect();
-            let call =
-                Call { words: &words, span, role: Role::Line, reads_lines: false, unset: &[], input: None };
-            match self.answered(&call) {
-                Flow::On => {}
-                flow => return flow,
-            }
-        }
-        self.status = Status::SUCCESS;
-        Flow::On
+/// Whether a file is a script of a shell, as a shell decides that runs it by its name.
+fn is_script(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    match first.strip_prefix("#!") {
+        Some(program) => program
+            .split([' ', '/'])
+            .any(|word| matches!(word, "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh")),
+        // Programs have bytes that are no text.
+        None => !text.contains(['\0', '\u{fffd}']),
     }
-}
-
-fn text_of(lines: &VecDeque<InputLine>) -> String {
-    lines.iter().flat_map(|line| [line.text.as_str(), if line.is_open { "" } else { "\n" }]).collect()
-}
-
-/// Whether a file is a script, rather than a program.
-fn is_script(name: &str, text: &str) -> bool {
-    name.ends_with(".sh")
-        || !text.starts_with("#!")
-        || text.lines().next().is_some_and(|line| line.contains("sh"))
-}
-
-/// The words of a line that a program reads, with their quotes.
-fn words_of_line(line: &str) -> Vec<Range<usize>> {
-    let mut all = Vec::new();
-    let mut at = 0;
-    while at < line.len() {
-        let rest = &line[at..];
-        let blank = rest.len() - rest.trim_start().len();
-        if blank > 0 {
-            at += blank;
-            continue;
-        }
-        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let length = match quote.and_then(|quote| rest[1..].find(quote)) {
-            Some(close) => close + 2,
-            None => rest.find(char::is_whitespace).unwrap_or(rest.len()),
-        };
-        all.push(at..at + length);
-        at += length;
-    }
-    all
 }

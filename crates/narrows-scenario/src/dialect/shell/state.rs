@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::field::{Expanded, Unknown};
 use super::place::Place;
+use super::programs::Success;
 use super::tree::Command;
 use super::values::Values;
 use super::{Answer, Call, Start};
@@ -32,6 +33,15 @@ impl Status {
 
     pub(super) fn of(holds: bool) -> Self {
         Self::Known(u8::from(!holds))
+    }
+
+    /// What is known of how a program ended.
+    pub(super) fn from(success: Success) -> Self {
+        match success {
+            Success::Sure => Self::SUCCESS,
+            Success::Assumed => Self::Assumed,
+            Success::Asks => Self::QUESTION,
+        }
     }
 
     pub(super) fn known(self) -> Option<u8> {
@@ -189,4 +199,9 @@ pub(super) fn lines_of(text: &str, place: &Place) -> VecDeque<InputLine> {
     let mut all: VecDeque<InputLine> = text.lines().map(of).collect();
     all.back_mut().into_iter().for_each(|last| last.is_open = !text.ends_with('\n'));
     all
+}
+
+/// Lines as one text.
+pub(super) fn text_of(lines: &VecDeque<InputLine>) -> String {
+    lines.iter().flat_map(|line| [line.text.as_str(), if line.is_open { "" } else { "\n" }]).collect()
 }

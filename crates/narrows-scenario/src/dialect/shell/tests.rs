@@ -303,6 +303,7 @@ fn functions_are_called_by_their_names() {
 fn other_shells_do_not_get_what_is_not_exported() {
     for text in [
         "A=1; sh -c 'tc x ${A}s'",
+        "export A=1; sudo sh -c 'tc x ${A}s'",
         "export A=1; ssh host 'tc x ${A}s; y'",
         "A=1; echo 'tc x ${A}s' > f.sh; bash f.sh",
     ] {
@@ -311,6 +312,7 @@ fn other_shells_do_not_get_what_is_not_exported() {
     }
     assert_eq!(commands("A=1; ssh host \"tc x ${A}s; y\"").unwrap(), ["ssh host tc x 1s", "ssh host y"]);
     assert_eq!(commands("f() { tc x; }; bash -c f").unwrap(), ["f"]);
+    assert_eq!(commands("export A=1; sudo -E sh -c 'tc x $A'").unwrap(), ["tc x 1"]);
 }
 
 #[test]

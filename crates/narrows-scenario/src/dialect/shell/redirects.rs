@@ -1,0 +1,220 @@
+//! What commands read, and where they print: redirections, here-documents, files of the script.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::field::{Expanded, Field, Fields, How, Quotes};
+use super::place::Place;
+use super::scan::{byte, unit};
+use super::state::{Flow, InputLine, Output, Runner, Status, lines_of, text_of};
+use super::tree::{Command, Document, Node, Redirect};
+use super::values::Missing;
+use super::{Call, Role};
+use crate::files;
+
+/// The longest file that a script writes.
+const LONGEST_WRITTEN: usize = 1 << 20;
+
+impl Runner<'_> {
+    pub(super) fn command(&mut self, command: &Command) -> Flow {
+        if self.is_over {
+            return Flow::Exit;
+        }
+        if command.redirects.is_empty() {
+            return self.node(command);
+        }
+        let (input, output) = self.redirected(&command.redirects);
+        // `$(< FILE)` is the text of the file.
+        let is_file = matches!(&command.node, Node::Simple { assignments, words } if assignments.is_empty() && words.is_empty());
+        if let (Some(input), Some(own), true) = (&input, &mut self.output, is_file) {
+            match input {
+                Some(lines) => own.text += &text_of(lines),
+                None => own.is_unknown = true,
+            }
+        }
+        let before = input.map(|input| std::mem::replace(&mut self.input, input));
+        let is_kept = output.as_ref().is_some_and(|output| output.is_some())
+            || output.is_some() && self.output.is_some();
+        let printed = is_kept.then(|| self.output.replace(Output::default()));
+        let was_piped = self.is_piped;
+        self.is_piped &= before.is_none();
+        let flow = self.node(command);
+        self.is_piped = was_piped;
+        if let Some(printed) = printed {
+            let own = std::mem::replace(&mut self.output, printed).unwrap_or_default();
+            if let Some((file, appends)) = output.flatten() {
+                self.write(file, appends, own);
+            }
+        }
+        if let Some(before) = before {
+            self.input = before;
+        }
+        flow
+    }
+
+    /// Writes what has been printed to a file, which the script may read again.
+    pub(super) fn write(&mut self, file: String, appends: bool, printed: Output) {
+        let before = if appends { self.beside(&file) } else { Some(String::new()) };
+        let text = before.filter(|_| !printed.is_unknown).map(|before| before + &printed.text);
+        let file = file.strip_prefix("./").map_or(file.clone(), str::to_owned);
+        self.written.insert(file, text.filter(|text| text.len() < LONGEST_WRITTEN));
+    }
+
+    /// What redirections change: what can be read, and whether what is printed goes elsewhere, to a file with that name.
+    #[expect(clippy::type_complexity, reason = "read once, at its only call")]
+    pub(super) fn redirected(
+        &mut self,
+        redirects: &[Redirect],
+    ) -> (Option<Option<VecDeque<InputLine>>>, Option<Option<(String, bool)>>) {
+        let (mut input, mut output) = (None, None);
+        for redirect in redirects {
+            match redirect {
+                Redirect::Input(word) => {
+                    let file = self.one(word, How::One);
+                    let place = Place::Whole(self.place(word));
+                    let text = file.unknown.is_none().then(|| self.beside(&file.text)).flatten();
+                    input = Some(text.map(|text| lines_of(&text, &place)));
+                }
+                Redirect::HereString(word) => {
+                    let field = self.one(word, How::One);
+                    let place = Place::Whole(self.place(word));
+                    input = Some(field.unknown.is_none().then(|| lines_of(&(field.text + "\n"), &place)));
+                }
+                Redirect::Here(document) => input = Some(Some(self.document(document))),
+                Redirect::Output { target, appends } => {
+                    let file = self.one(target, How::One);
+                    let is_file = file.unknown.is_none()
+                        && !file.text.starts_with("/dev/")
+                        && !file.text.chars().all(|c| c.is_ascii_digit() || c == '-');
+                    output = Some(is_file.then_some((file.text, *appends)));
+                }
+                Redirect::Other => {}
+            }
+        }
+        (input, output)
+    }
+
+    /// The lines of a here-document.
+    pub(super) fn document(&mut self, document: &Document) -> VecDeque<InputLine> {
+        let source = self.source.clone();
+        let mut at = document.lines.start;
+        let mut all: VecDeque<InputLine> = VecDeque::new();
+        let mut is_continued = false;
+        for line in source.text[document.lines.clone()].split_inclusive('\n') {
+            let bare = line.trim_end_matches(['\n', '\r']);
+            let text = if document.is_indented { bare.trim_start_matches('\t') } else { bare };
+            let place = source.place.at(at + bare.len() - text.len());
+            at += line.len();
+            let backslashes = text.len() - text.trim_end_matches('\\').len();
+            let joins = std::mem::replace(&mut is_continued, backslashes % 2 == 1 && document.is_expanded);
+            let text = if is_continued { &text[..text.len() - 1] } else { text };
+            let is_plain = !document.is_expanded || !text.contains(['$', '`', '\\']);
+            let mut line = InputLine { text: text.to_owned(), place, unknown: None, is_open: false };
+            if !is_plain {
+                let whole = line.place.of(&(0..text.len()));
+                let field = self.document_line(text, &Place::Whole(whole.clone()));
+                line.text = field.text;
+                match field.unknown {
+                    Some(unknown) if !self.is_unclear(&unknown) || unknown.what == Missing::Unset => {
+                        self.wrong(unknown.problem, &whole);
+                    }
+                    unknown => line.unknown = unknown,
+                }
+                line.place = Place::Whole(whole);
+            }
+            match all.back_mut().filter(|_| joins) {
+                Some(before) => before.join(&line),
+                None => all.push_back(line),
+            }
+        }
+        all
+    }
+
+    /// A line of a here-document, in which quotes are text.
+    pub(super) fn document_line(&mut self, text: &str, place: &Place) -> Field {
+        let mut at = 0;
+        while at < text.len() {
+            at = match byte(text, at) {
+                b'\'' | b'"' => at + 1,
+                _ => match unit(text, at, 0) {
+                    Ok(end) => end,
+                    Err(problem) => return Field::wrong(problem),
+                },
+            };
+        }
+        let mut fields = Fields::new(How::One, Vec::new());
+        fields.quotes = Quotes::Document;
+        self.fill(text, place, true, &mut fields);
+        fields.open.unwrap_or_default()
+    }
+
+    /// The text of a file in the folder of the script.
+    pub(super) fn beside(&self, name: &str) -> Option<String> {
+        let name = name.strip_prefix("./").unwrap_or(name);
+        if let Some(written) = self.written.get(name) {
+            return written.clone();
+        }
+        files::inside(self.start.path?.parent()?, name)
+    }
+
+    /// The lines that a command executes itself.
+    pub(super) fn batch(&mut self) -> Flow {
+        let mut lines: Vec<InputLine> = Vec::new();
+        for line in self.input.take().unwrap_or_default() {
+            match lines.last_mut().filter(|last| last.text.ends_with('\\')) {
+                Some(before) => {
+                    before.text.pop();
+                    before.join(&line);
+                }
+                None => lines.push(line),
+            }
+        }
+        for line in lines {
+            let code = line.text.split('#').next().unwrap_or_default();
+            if code.trim().is_empty() {
+                continue;
+            }
+            let start = code.len() - code.trim_start().len();
+            let span = line.place.of(&(start..code.trim_end().len()));
+            let words: Vec<Expanded> = words_of_line(code)
+                .into_iter()
+                .map(|word| Expanded {
+                    text: code[word.clone()].trim_matches(['"', '\'']).to_owned(),
+                    span: line.place.of(&word),
+                    unknown: line.unknown.clone().filter(|_| code[word.clone()].contains('$')),
+                    vanishes: false,
+                })
+                .collect();
+            let call =
+                Call { words: &words, span, role: Role::Line, reads_lines: false, unset: &[], input: None };
+            match self.answered(&call) {
+                Flow::On => {}
+                flow => return flow,
+            }
+        }
+        self.status = Status::SUCCESS;
+        Flow::On
+    }
+}
+
+/// The words of a line that a program reads, with their quotes.
+fn words_of_line(line: &str) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < line.len() {
+        let rest = &line[at..];
+        let blank = rest.len() - rest.trim_start().len();
+        if blank > 0 {
+            at += blank;
+            continue;
+        }
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let length = match quote.and_then(|quote| rest[1..].find(quote)) {
+            Some(close) => close + 2,
+            None => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+        };
+        all.push(at..at + length);
+        at += length;
+    }
+    all
+}
