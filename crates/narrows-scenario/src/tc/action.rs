@@ -52,6 +52,8 @@ pub(super) struct Actions {
     pub(super) priority: Option<u32>,
     /// The mark.
     pub(super) mark: Option<u32>,
+    /// Whether packets get the mark of their connection.
+    pub(super) restores: bool,
     /// Whether the device's hardware executes them, not the kernel.
     pub(super) in_hardware: bool,
     /// Whether one of them is `trap`.
@@ -267,6 +269,7 @@ impl Actions {
         self.copies.extend(own.copies);
         self.priority = own.priority.or(self.priority);
         self.mark = own.mark.or(self.mark);
+        self.restores |= own.restores;
         self.traps |= own.traps;
     }
 
@@ -297,9 +300,9 @@ impl Actions {
                     pipes
                 }
             },
-            // Marks of arriving packets are not used: filters of a device that they are redirected to see none.
             "connmark" => {
                 skip_options(words, &["zone"], &[]);
+                self.restores = true;
                 pipes
             }
             "ctinfo" => {

@@ -112,6 +112,8 @@ pub(super) struct Filter {
     pub(super) came_by: Option<String>,
     /// The mark that it gives to them.
     pub(super) marks: Option<u32>,
+    /// Whether it gives them the mark of their connection.
+    pub(super) restores: bool,
     pub(super) runs: Runs,
     /// What is surprising about it.
     pub(super) notices: Vec<String>,
@@ -470,6 +472,7 @@ pub(super) fn read(
         prioritizes: actions.priority,
         came_by,
         marks: actions.mark,
+        restores: actions.restores,
         runs,
         edits,
         set,

@@ -280,7 +280,7 @@ impl Tree {
             return Ok(draft.finish());
         };
         let mut tree = if device.contains("ifb") { tree.intermediate() } else { tree.clone() };
-        tree.marks = marks(&stages)?;
+        tree.marks = marks(&stages, &self.connections)?;
         if let Err(problem) = draft.redirected(before, behind)
             && !takes_all(before, behind, device)
         {
@@ -332,24 +332,36 @@ impl Tree {
 }
 
 /// The marks that the filters of a hook have given to packets when they leave it: the first condition that holds counts.
-fn marks(stages: &[Stage<'_>]) -> Result<Vec<Marked>, Problem> {
+fn marks(stages: &[Stage<'_>], connections: &[Marked]) -> Result<Vec<Marked>, Problem> {
     // From the last filter to the first: what becomes of packets that come to a filter. `None` keeps their mark.
     let mut list: Vec<(Option<Match>, Option<u32>)> = Vec::new();
-    if stages.iter().all(|stage| stage.placed.filter.marks.is_none()) {
+    let gives = |filter: &Filter| filter.marks.is_some() || filter.restores && !connections.is_empty();
+    if stages.iter().all(|stage| !gives(&stage.placed.filter)) {
         return Ok(Vec::new());
     }
     for stage in stages.iter().rev() {
-        let mark = stage.placed.filter.marks.filter(|_| stage.acts);
+        // What the filter gives to its packets.
+        let filter = &stage.placed.filter;
+        let of_connections =
+            connections.iter().filter(|_| stage.acts && filter.restores && filter.marks.is_none());
+        let mut given: Vec<(Option<Match>, Option<u32>)> = of_connections
+            .filter_map(|marked| {
+                Some((joint(stage.matches.as_ref(), marked.matches.as_ref())?, Some(marked.value)))
+            })
+            .collect();
+        given.push((stage.matches.clone(), filter.marks.filter(|_| stage.acts)));
         if stage.verdict != Verdict::Next {
-            list.insert(0, (stage.matches.clone(), mark));
-        } else if mark.is_some() {
-            let later = |(matches, later): &(Option<Match>, Option<u32>)| {
-                Some((joint(stage.matches.as_ref(), matches.as_ref())?, later.or(mark)))
-            };
-            let mut all: Vec<_> = list.iter().filter_map(later).collect();
-            // Behind one that takes all packets, none counts.
-            if list.iter().all(|(matches, _)| matches.is_some()) {
-                all.push((stage.matches.clone(), mark));
+            list.splice(0..0, given);
+        } else if stage.acts && gives(filter) {
+            let mut all = Vec::new();
+            for (own, mark) in given {
+                all.extend(list.iter().filter_map(|(matches, later)| {
+                    Some((joint(own.as_ref(), matches.as_ref())?, later.or(mark)))
+                }));
+                // Behind one that takes all packets, none counts.
+                if list.iter().all(|(matches, _)| matches.is_some()) {
+                    all.push((own, mark));
+                }
             }
             all.append(&mut list);
             list = all;
@@ -434,6 +446,7 @@ fn around(mut inner: Tree, stages: &[Stage<'_>], device: &str) -> Option<Tree> {
             redirect: None,
             police: None,
             marks: None,
+            restores: false,
             notices: Vec::new(),
             ..filter.clone()
         };
@@ -446,7 +459,7 @@ fn around(mut inner: Tree, stages: &[Stage<'_>], device: &str) -> Option<Tree> {
 impl Tree {
     /// The marks that filters at the hook of leaving packets give.
     pub(super) fn leaving_marks(&self) -> Result<Vec<Marked>, Problem> {
-        let marks = marks(&stages(&self.leaving)?)?;
+        let marks = marks(&stages(&self.leaving)?, &[])?;
         let first = self.leaving.iter().find(|placed| placed.filter.marks.is_some());
         match first.filter(|_| !self.marks.is_empty()) {
             Some(placed) => Err(Problem::new("marks by `skbedit` and by iptables")

@@ -150,6 +150,9 @@ fn of_words(
             false if line.translates() => {
                 "Not a command of tc: ignored. Packets keep the addresses of their hosts here."
             }
+            false if line.is_of_connections() => {
+                "Connections keep marks: from its start, a connection has the mark that the rules give to packets of its two directions. It is opened by packets that leave by a device if a rule for addresses or ports decides about those, otherwise by packets that arrive."
+            }
             false => "Rules of `mangle` give packets marks and classes, which filters of tc see.",
         };
         let said = said.to_owned();

@@ -4,6 +4,7 @@
 //! a packet has when it leaves. The list is made from the last rule to the first: what a rule does is
 //! combined with what the rules behind it do.
 
+mod connections;
 mod line;
 mod list;
 mod sets;
@@ -12,10 +13,11 @@ mod words;
 
 pub(super) use line::{Line, read};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use narrows_core::classify::Families;
 
+use self::connections::{Both, turned};
 use self::list::{Bits, Change, Entry, List, Number, changed, of_those, prune, trim};
 use self::sets::{Looked, Sets};
 use super::both::both;
@@ -33,6 +35,7 @@ pub(super) struct Marked {
 /// What a rule does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
+    /// Of the packet's mark, or that of its connection.
     Mark(Change),
     Classify(u32),
     /// To the chain that called this one, or to the next hook.
@@ -68,9 +71,23 @@ pub(super) struct Firewall {
     sets: Sets,
 }
 
-/// The chains that packets pass which leave a host, in their order. (Own packets begin at `OUTPUT`, others at
-/// `PREROUTING`.)
-const HOOKS: [&str; 4] = ["PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING"];
+/// The chains that packets of a kind pass, in their order: those that leave by a device, and those of the other direction, which
+/// arrive there.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    leaving: &'static [&'static str],
+    arriving: &'static [&'static str],
+}
+
+/// Packets that the host forwards.
+const FORWARDED: Way = Way {
+    leaving: &["PREROUTING", "FORWARD", "POSTROUTING"],
+    arriving: &["PREROUTING", "FORWARD", "POSTROUTING"],
+};
+/// Packets of the host itself.
+const OWN: Way = Way { leaving: &["OUTPUT", "POSTROUTING"], arriving: &["PREROUTING", "INPUT"] };
+/// Both, where rules do not look at marks: own packets begin at `OUTPUT`, others at `PREROUTING`.
+const ANY: Way = Way { leaving: &["PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING"], arriving: &[] };
 /// Packets of the host itself come in by it.
 const LOOPBACK: &str = "lo";
 /// Chains that call one another, including the first one.
@@ -97,41 +114,79 @@ impl Firewall {
         self.outcome(device, Number::Class)
     }
 
+    /// The marks of the connections of packets that arrive at a device.
+    pub(super) fn connections(&self, device: &str) -> Result<Vec<Marked>, Problem> {
+        let with_lists = |walk: &Walk<'_>, way: Way| match self.has_connections(walk.six) {
+            true => walk.with_both(way, |lists| lists.arriving()),
+            false => Ok(List::new()),
+        };
+        self.both_families(device, Number::Mark, with_lists)
+    }
+
     fn outcome(&self, device: &str, number: Number) -> Result<Vec<Marked>, Problem> {
-        let rules = self.chains.values().flatten();
-        let arrivals: BTreeSet<&str> = rules
-            .filter_map(|rule| rule.arrives.as_ref())
-            .map(|(device, _)| device.as_str())
-            .filter(|device| *device != LOOPBACK)
-            .collect();
+        let with_lists = |walk: &Walk<'_>, way: Way| match self.has_connections(walk.six) {
+            true => walk.with_both(way, |lists| lists.leaving(number)),
+            false => walk.passed(way.leaving),
+        };
+        self.both_families(device, number, with_lists)
+    }
+
+    /// The lists of both families of packets that pass a device, put together. `list` makes that for one way.
+    fn both_families(
+        &self,
+        device: &str,
+        number: Number,
+        list: impl Fn(&Walk<'_>, Way) -> Result<List, Problem>,
+    ) -> Result<Vec<Marked>, Problem> {
         let mut all = Vec::new();
         for six in [false, true] {
             let looks = self.looks_at_marks(six);
-            let tracked = if looks { number.bits() | Number::Mark.bits() } else { number.bits() };
-            let walk = Walk { firewall: self, six, device, arrivals: &arrivals, tracked };
-            let list = match looks && self.has_two_ways(six) {
-                true => walk.either_way(number)?,
-                false => walk.hooks(&HOOKS, number)?,
+            let of = |number: Number, counts| if counts { number.bits() } else { 0 };
+            let tracked =
+                number.bits() | of(Number::Mark, looks) | of(Number::Connection, self.has_connections(six));
+            let walk = Walk { firewall: self, six, device, arrives: false, tracked };
+            let pruned = |way| {
+                let mut list = list(&walk, way)?;
+                prune(&mut list, number);
+                Ok(list)
+            };
+            let list = match (self.gives(six, &["OUTPUT"]), self.gives(six, &["PREROUTING", "FORWARD"])) {
+                _ if !looks => pruned(ANY)?,
+                (true, true) => walk.same(pruned(FORWARDED)?, &pruned(OWN)?)?,
+                (true, false) => pruned(OWN)?,
+                (false, _) => pruned(FORWARDED)?,
             };
             all.extend(list.into_iter().map(|entry| Marked {
-                value: entry.change.value(number),
+                value: number.of(entry.change.applied(0)),
                 matches: Some(entry.matches).filter(|all| *all != Match::default()),
             }));
         }
         Ok(all)
     }
 
-    /// Whether a rule for packets of a family depends on the marks that they have.
-    fn looks_at_marks(&self, six: bool) -> bool {
-        let rules = self.chains.iter().filter(|((of, _), _)| *of == six).flat_map(|(_, rules)| rules);
-        rules.into_iter().any(|rule| rule.bits != Bits::ANY || !rule.not.is_empty())
+    fn rules(&self, six: bool) -> impl Iterator<Item = &Rule> {
+        self.chains.iter().filter(move |((of, _), _)| *of == six).flat_map(|(_, rules)| rules)
     }
 
-    /// Whether packets of the host itself meet rules of their own, and packets that it forwards do.
-    fn has_two_ways(&self, six: bool) -> bool {
-        let has =
-            |chain: &str| self.chains.get(&(six, chain.to_owned())).is_some_and(|rules| !rules.is_empty());
-        has("OUTPUT") && (has("PREROUTING") || has("FORWARD"))
+    /// Whether a rule for packets of a family depends on the marks that they have.
+    fn looks_at_marks(&self, six: bool) -> bool {
+        let looks = |rule: &Rule| rule.bits != Bits::ANY || !rule.not.is_empty();
+        self.rules(six).any(looks) || self.has_connections(six)
+    }
+
+    /// Whether a rule keeps marks with connections.
+    fn has_connections(&self, six: bool) -> bool {
+        self.rules(six).any(|rule| matches!(rule.target, Target::Mark(change) if change.is_of_connections()))
+    }
+
+    /// Whether a rule of these chains may give packets a mark or a class that is not that of their connection.
+    fn gives(&self, six: bool, chains: &[&str]) -> bool {
+        let rules = chains.iter().filter_map(|chain| self.chains.get(&(six, (*chain).to_owned()))).flatten();
+        rules.into_iter().any(|rule| match rule.target {
+            Target::Mark(change) => !change.copies(),
+            Target::Classify(_) | Target::Call(_) => true,
+            Target::Return | Target::Accept | Target::Nothing => false,
+        })
     }
 }
 
@@ -140,27 +195,39 @@ struct Walk<'a> {
     firewall: &'a Firewall,
     six: bool,
     device: &'a str,
-    /// The devices that rules name as those where packets came in, but for the loopback device.
-    arrivals: &'a BTreeSet<&'a str>,
+    /// Whether the packets arrive at the device rather than leave by it.
+    arrives: bool,
     /// The bits of a packet's numbers that are of interest.
-    tracked: u64,
+    tracked: u128,
 }
 
 impl Walk<'_> {
-    /// The list for packets that pass these chains. Before, all numbers are zero.
-    fn hooks(&self, hooks: &[&str], number: Number) -> Result<List, Problem> {
+    /// The list for packets that pass these chains.
+    fn passed(&self, hooks: &[&str]) -> Result<List, Problem> {
         let mut list = List::new();
         for hook in hooks.iter().rev() {
             list = self.chain(hook, &list, &list, 0)?;
         }
-        prune(&mut list, number);
         Ok(list)
     }
 
+    /// What is made of the lists of both directions.
+    fn with_both(
+        &self,
+        way: Way,
+        make: impl Fn(&Both<'_>) -> Result<List, Problem>,
+    ) -> Result<List, Problem> {
+        let leaving = self.passed(way.leaving)?;
+        let mut arriving = Walk { arrives: true, ..*self }.passed(way.arriving)?;
+        for entry in &mut arriving {
+            entry.matches = turned(&entry.matches);
+        }
+        make(&Both { leaving: &leaving, arriving: &arriving, everything: &self.everything() })
+    }
+
     /// The list for all packets, where it is the same for those of the host itself and those that it forwards.
-    fn either_way(&self, number: Number) -> Result<List, Problem> {
-        let forwarded = self.hooks(&["PREROUTING", "FORWARD", "POSTROUTING"], number)?;
-        match forwarded == self.hooks(&["OUTPUT", "POSTROUTING"], number)? {
+    fn same(&self, forwarded: List, own: &List) -> Result<List, Problem> {
+        match forwarded == *own {
             true => Ok(forwarded),
             false => Err(Problem::new(format!(
                 "rules of iptables that look at marks, and give packets that leave by {} other marks in `OUTPUT` than in `PREROUTING` and `FORWARD`",
@@ -199,9 +266,6 @@ impl Walk<'_> {
         let mut list = after.to_vec();
         let rules = self.firewall.chains.get(&(self.six, name.to_owned()));
         for rule in rules.into_iter().flatten().rev() {
-            if rule.leaves.as_ref().is_some_and(|(device, other)| (device == self.device) == *other) {
-                continue;
-            }
             let is_about_it = match &rule.target {
                 Target::Return | Target::Accept | Target::Call(_) => true,
                 target => self.change(target).is_some(),
@@ -209,9 +273,11 @@ impl Walk<'_> {
             if !is_about_it {
                 continue;
             }
-            if let Some((device, other)) = &rule.arrives
-                && self.came_by(device)? == *other
-            {
+            let is_there = |at: Option<&(String, bool)>, arrives| match at {
+                Some((device, other)) => Ok(self.passes(device, arrives)? != *other),
+                None => Ok(true),
+            };
+            if !is_there(rule.leaves.as_ref(), false)? || !is_there(rule.arrives.as_ref(), true)? {
                 continue;
             }
             let excepted = self.excepted(rule, &list)?;
@@ -243,21 +309,36 @@ impl Walk<'_> {
         Ok(list)
     }
 
-    /// Whether packets that leave by the device in question came in by this one: if it is the only other one that rules name,
-    /// all did. None came in by the loopback device.
-    fn came_by(&self, device: &str) -> Result<bool, Problem> {
+    /// Whether packets arrive at, or leave by, this device. They do at one of the ends of their way, the device in question. At
+    /// the other end it is the only other device that rules name there, if there is one, and never the loopback device.
+    fn passes(&self, device: &str, arrives: bool) -> Result<bool, Problem> {
+        if arrives == self.arrives {
+            return Ok(device == self.device);
+        }
         if device == self.device || device == LOOPBACK {
             return Ok(false);
         }
-        match self.arrivals.iter().find(|other| **other != self.device && **other != device) {
+        let rules = self.firewall.chains.values().flatten();
+        let named =
+            rules.filter_map(|rule| if arrives { rule.arrives.as_ref() } else { rule.leaves.as_ref() });
+        let mut others =
+            named.filter(|(other, _)| ![self.device, device, LOOPBACK].contains(&other.as_str()));
+        match others.next() {
             None => Ok(true),
-            Some(other) => Err(Problem::new(format!(
+            Some((other, _)) if arrives => Err(Problem::new(format!(
                 "rules of iptables by the devices where packets came in, {} and {}: packets that leave by {} do not say which it was",
                 Found(device),
                 Found(other),
                 Found(self.device)
             ))
             .help("match their addresses: -s NETWORK")),
+            Some((other, _)) => Err(Problem::new(format!(
+                "rules of iptables by the devices by which packets leave, {} and {}: packets that arrive at {}, and give their connections marks, do not say which it is",
+                Found(device),
+                Found(other),
+                Found(self.device)
+            ))
+            .help("match their addresses: -d NETWORK")),
         }
     }
 

@@ -209,6 +209,7 @@ impl<'a> Link<'a> {
                         prioritizes: None,
                         came_by: None,
                         marks: None,
+                        restores: false,
                         only: None,
                         too_long: None,
                         runs: Default::default(),

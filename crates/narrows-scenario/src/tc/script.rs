@@ -319,6 +319,9 @@ impl Script {
             };
             if let Some(firewall) = self.firewalls.get(&namespace) {
                 tree.marks = firewall.marks(device).map_err(wrong)?;
+                if tree.arriving.iter().any(|placed| placed.filter.restores) {
+                    tree.connections = firewall.connections(device).map_err(wrong)?;
+                }
                 tree.classified = firewall.classes(device).map_err(wrong)?;
             }
         }

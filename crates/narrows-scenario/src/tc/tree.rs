@@ -34,6 +34,8 @@ pub(super) struct Tree {
     /// The marks that the firewall gives to packets before they come here: the first condition that holds
     /// counts.
     pub(super) marks: Vec<Marked>,
+    /// The marks of the connections of packets that arrive, as far as an action asks for them.
+    pub(super) connections: Vec<Marked>,
     /// The classes that it puts packets into, likewise.
     pub(super) classified: Vec<Marked>,
     /// Whether the device is an intermediate one (ifb), whose queue holds 32 packets.

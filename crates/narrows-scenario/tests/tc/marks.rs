@@ -145,10 +145,16 @@ fn what_iptables_says_that_packets_do_not_carry() {
             "connections are not tracked",
         ),
         (
-            "-t mangle -A PREROUTING -j CONNMARK --restore-mark",
-            "`CONNMARK` keeps marks with connections, which are not tracked here",
-            "CONNMARK",
-            "both directions",
+            "-t mangle -A PREROUTING -j CONNMARK --restore-mark --nfmask 0xf --ctmask 0xff",
+            "two masks, of the packet's mark and of the connection's",
+            "--ctmask",
+            "one mask for both",
+        ),
+        (
+            "-t mangle -A PREROUTING -j CONNMARK --rotate-mark",
+            "unsupported `--rotate-mark` of `CONNMARK`",
+            "--rotate-mark",
+            "--save-mark",
         ),
         ("-t mangle -A POSTROUTING -j DSCP --set-dscp 46", "`DSCP` changes packets", "DSCP", "at the sender"),
         (
@@ -470,4 +476,83 @@ fn entries_of_sets_may_be_of_protocols_without_ports() {
     ] {
         fails(&format!("{TREE}{create}ipset add s {entry}\n"), title, at, &[]);
     }
+}
+
+/// A router that marks what clients open and keeps the marks with the connections.
+const KEPT: &str = "iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark\n\
+    iptables -t mangle -A PREROUTING -m mark ! --mark 0 -j ACCEPT\n\
+    iptables -t mangle -A PREROUTING -p tcp --dport 22 -j MARK --set-mark 10\n\
+    iptables -t mangle -A PREROUTING -p udp -s 10.0.0.0/8 -j MARK --set-mark 20\n\
+    iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark\n";
+
+#[test]
+fn connections_keep_marks_for_both_directions() {
+    let found = filters(&format!("{KEPT}{FILTERS}"));
+    let expected = [
+        ("{ protocol = \"udp\", source = \"10.0.0.0/8\"", "1:20"),
+        ("{ protocol = \"tcp\", destination-port = 22, family = \"ipv4\"", "1:10"),
+        ("{ protocol = \"udp\", destination = \"10.0.0.0/8\"", "1:20"),
+        ("{ protocol = \"tcp\", source-port = 22, family = \"ipv4\"", "1:10"),
+    ];
+    assert_eq!(found, expected.map(|(packets, class)| (packets.to_owned(), class.to_owned())));
+    // By the mark of the connection, without a mark of its own.
+    let found = filters(&format!(
+        "iptables -t mangle -A FORWARD -i eth0 -p tcp --dport 80 -j CONNMARK --set-mark 7\n\
+         iptables -t mangle -A POSTROUTING -m connmark --mark 7 -j MARK --set-mark 10\n{FILTERS}"
+    ));
+    assert_eq!(
+        found,
+        [("{ protocol = \"tcp\", source-port = 80, family = \"ipv4\"".to_owned(), "1:10".to_owned())]
+    );
+}
+
+/// What packets of the other direction have without a rule of their own is not what they all have.
+#[test]
+fn whoever_has_a_rule_opens_a_connection() {
+    let found = filters(&format!(
+        "{KEPT}iptables -t mangle -A PREROUTING -m mark --mark 0 -j MARK --set-mark 20\n{FILTERS}"
+    ));
+    let classes: Vec<&str> = found.iter().map(|(_, class)| class.as_str()).collect();
+    assert_eq!(classes, ["1:20", "1:10", "1:20", "1:10", "1:20"]);
+    assert!(found[3].0.contains("source-port = 22"), "{found:?}");
+}
+
+#[test]
+fn arriving_packets_get_the_marks_of_their_connections() {
+    let script = Script::parse(
+        &format!(
+            "tc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action connmark action mirred egress redirect dev ifb0\n\
+             {}{KEPT}",
+            TREE.replace("eth0", "ifb0").to_owned() + &FILTERS.replace("eth0", "ifb0"),
+        ),
+        "test",
+    )
+    .unwrap();
+    let scenario = script.scenario_text(false).unwrap();
+    for part in [
+        "{ match = { protocol = \"tcp\", source-port = 22, family = \"ipv4\" }, class = \"1:10\" }",
+        "{ match = { protocol = \"udp\", destination = \"10.0.0.0/8\" }, class = \"1:20\" }",
+    ] {
+        assert!(scenario.contains(part), "{part}\n{scenario}");
+    }
+}
+
+#[test]
+fn marks_of_connections_that_never_settle() {
+    let text = format!("{TREE}iptables -t mangle -A POSTROUTING -j CONNMARK --xor-mark 1\n{FILTERS}");
+    let error = Script::parse(&text, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
+    assert!(error.contains("the marks of connections change again and again"), "{error}");
+    assert!(error.contains("-j RETURN"), "{error}");
+}
+
+#[test]
+fn rules_about_hops_and_link_addresses() {
+    let found = filters(&format!(
+        "iptables -t mangle -A POSTROUTING -m ttl --ttl-lt 5 -j MARK --set-mark 10\n\
+         iptables -t mangle -A PREROUTING -m mac --mac-source 02:00:00:00:00:01 -j MARK --set-mark 20\n{FILTERS}"
+    ));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].0.contains("hop-limit = \"0-4\""), "{found:?}");
+    assert!(found[1].0.contains("02:00:00:00:00:01"), "{found:?}");
 }

@@ -50,6 +50,11 @@ impl Line {
         self.does == Does::Nothing
     }
 
+    /// Whether it keeps marks with connections.
+    pub(in crate::tc) fn is_of_connections(&self) -> bool {
+        matches!(&self.does, Does::Add { rule: Rule { target: Target::Mark(change), .. }, .. } if change.is_of_connections())
+    }
+
     /// Whether it translates addresses or ports, which does not happen here.
     pub(in crate::tc) fn translates(&self) -> bool {
         self.does == Does::Translate
@@ -277,14 +282,7 @@ fn jump<'a>(after: Word<'_>, words: &mut Words<'a>) -> Result<(Word<'a>, Target)
                 "packets pass as they were sent: set the code point at the sender, and match it here",
             ));
         }
-        "CONNMARK" | "SAVE" | "RESTORE" => {
-            return Err(name
-                .problem(format!(
-                    "{} keeps marks with connections, which are not tracked here",
-                    Found(name.text)
-                ))
-                .help("mark the packets of both directions by their addresses and ports"));
-        }
+        "CONNMARK" => Target::Mark(connection(name, words)?),
         "DROP" | "REJECT" => {
             return Err(name
                 .problem(format!("{} of iptables", Found(name.text)))
@@ -304,16 +302,60 @@ fn jump<'a>(after: Word<'_>, words: &mut Words<'a>) -> Result<(Word<'a>, Target)
 /// `--set-mark 10`, `--set-xmark 0x10/0xff`, `--or-mark 1`, `--and-mark 0xf0`.
 fn mark(after: Word<'_>, words: &mut Words<'_>) -> Result<Change, Problem> {
     let option = words.expect(after, "`--set-mark`")?;
+    given(option, Number::Mark, words)?.ok_or_else(|| {
+        option
+            .problem(format!("unsupported {} of `MARK`", Found(option.text)))
+            .help("understood: --set-mark, --set-xmark, --or-mark, --and-mark and --xor-mark")
+    })
+}
+
+/// A value for a mark; `None` for another option.
+fn given(option: Word<'_>, number: Number, words: &mut Words<'_>) -> Result<Option<Change>, Problem> {
+    const OPTIONS: [&str; 5] = ["--set-mark", "--set-xmark", "--or-mark", "--and-mark", "--xor-mark"];
+    if !OPTIONS.contains(&option.text) {
+        return Ok(None);
+    }
     let (value, mask) = mark_and_mask(words.expect(option, "a mark")?)?;
-    let change = |clear, invert| Ok(Change::of(Number::Mark, clear, invert));
+    let (clear, invert) = match option.text {
+        "--set-mark" => (mask | value, value),
+        "--set-xmark" => (mask, value),
+        "--or-mark" => (value, value),
+        "--and-mark" => (!value, 0),
+        _ => (0, value),
+    };
+    Ok(Some(Change::of(number, clear, invert)))
+}
+
+/// `--restore-mark`, `--save-mark --mask 0xff`, `--set-mark 10`: between a packet and its connection.
+fn connection(after: Word<'_>, words: &mut Words<'_>) -> Result<Change, Problem> {
+    let option = words.expect(after, "`--restore-mark`, `--save-mark` or `--set-mark`")?;
+    if let Some(change) = given(option, Number::Connection, words)? {
+        return Ok(change);
+    }
+    // `--mask` is both others at once.
+    let (mut of_packets, mut of_connections) = (u32::MAX, u32::MAX);
+    let mut last = option;
+    while let Some(word) = words.peek().filter(|word| ["--mask", "--nfmask", "--ctmask"].contains(&word.text))
+    {
+        words.take();
+        last = word;
+        let mask = units::integer(words.expect(word, "a mask")?, "a mask", 0, u32::MAX.into())? as u32;
+        match word.text {
+            "--nfmask" => of_packets = mask,
+            "--ctmask" => of_connections = mask,
+            _ => (of_packets, of_connections) = (mask, mask),
+        }
+    }
+    if of_packets != of_connections {
+        return Err(last
+            .problem("two masks, of the packet's mark and of the connection's")
+            .help("one mask for both is understood: --mask 0xff"));
+    }
     match option.text {
-        "--set-mark" => change(mask | value, value),
-        "--set-xmark" => change(mask, value),
-        "--or-mark" => change(value, value),
-        "--and-mark" => change(!value, 0),
-        "--xor-mark" => change(0, value),
+        "--restore-mark" => Ok(Change::restore(of_packets)),
+        "--save-mark" => Ok(Change::save(of_packets)),
         other => Err(option
-            .problem(format!("unsupported {} of `MARK`", Found(other)))
-            .help("understood: --set-mark, --set-xmark, --or-mark, --and-mark and --xor-mark")),
+            .problem(format!("unsupported {} of `CONNMARK`", Found(other)))
+            .help("understood: --restore-mark and --save-mark with --mask, and --set-mark, --set-xmark, --or-mark, --and-mark, --xor-mark")),
     }
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use narrows_core::classify::{Families, TcpFlags};
 
-use super::list::Bits;
+use super::list::{Bits, Number};
 use super::sets::Looked;
 use super::values::{mark_and_mask, networks, range};
 use crate::dialect::{Word, Words};
@@ -14,7 +14,7 @@ use crate::problem::{Found, Problem};
 use crate::tc::both::both;
 use crate::tc::flower::tos;
 use crate::tc::u32::mask;
-use crate::value::{Match, code_point, protocol};
+use crate::value::{Match, code_point, link_pattern, protocol};
 
 /// All conditions of a rule.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Conditions {
     pub(super) bits: Bits,
     /// Marks that it must not have.
     pub(super) not: Vec<Bits>,
+    /// What `--mark` is about.
+    number: Number,
 }
 
 impl Conditions {
@@ -41,6 +43,7 @@ impl Conditions {
             sets: Vec::new(),
             bits: Bits::ANY,
             not: Vec::new(),
+            number: Number::Mark,
         }
     }
 
@@ -55,7 +58,7 @@ impl Conditions {
 
     /// The mark that a packet must have, or must not have. One with bits that the mask clears has no packet.
     fn marked(&mut self, value: u32, mask: u32, not: bool) {
-        let bits = Bits::of_mark(value, mask);
+        let bits = Bits::of(self.number, value, mask);
         if not {
             self.not.extend(bits);
             return;
@@ -71,7 +74,6 @@ impl Conditions {
 const OTHERS: &[(&str, &str)] = &[
     ("state", "connections are not tracked here"),
     ("conntrack", "connections are not tracked here"),
-    ("connmark", "connections are not tracked here"),
     ("connbytes", "connections are not tracked here"),
     ("connlimit", "connections are not tracked here"),
     ("helper", "connections are not tracked here"),
@@ -84,13 +86,11 @@ const OTHERS: &[(&str, &str)] = &[
     ("hashlimit", "use a policer"),
     ("owner", "packets do not carry their sender's user"),
     ("cgroup", "packets do not carry their sender's control group"),
-    ("mac", "classes do not see addresses of the link layer"),
     ("physdev", "packets do not carry the device where they came in"),
     ("time", "a timeline changes a link at certain times"),
     ("statistic", "losses are the link's"),
     ("random", "losses are the link's"),
     ("recent", "use conditions of one packet"),
-    ("ttl", "classes do not see the TTL"),
     ("icmp", "types of ICMP are not matched"),
 ];
 
@@ -109,6 +109,10 @@ const MODULES: &[&str] = &[
     "iprange",
     "set",
     "mark",
+    "connmark",
+    "mac",
+    "ttl",
+    "hl",
 ];
 
 /// The name of a device.
@@ -130,7 +134,7 @@ pub(super) fn condition(
     // As older versions have it: `-s ! 10.0.0.0/8`.
     let not = words.take_if("!") ^ not;
     let new = match word.text {
-        "-m" | "--match" => return module(word, words),
+        "-m" | "--match" => return module(word, words, all),
         "--comment" => {
             words.expect(word, "a comment")?;
             return Ok(());
@@ -201,6 +205,15 @@ pub(super) fn condition(
             let range = range(value, value.text)?;
             Match { length: Some(u32::from(*range.start())..=u32::from(*range.end())), ..Match::default() }
         }
+        "--mac-source" if !not => {
+            let address = words.expect(word, "an address of the link layer")?;
+            let pattern = link_pattern(address.text)
+                .ok_or_else(|| address.expected("an address of the link layer, such as 02:00:00:00:00:01"))?;
+            Match { link_sources: vec![pattern], ..Match::default() }
+        }
+        "--ttl-eq" | "--hl-eq" if !not => hops(word, words, |hops| hops..=hops)?,
+        "--ttl-lt" | "--hl-lt" if !not => hops(word, words, |hops| 0..=hops.saturating_sub(1))?,
+        "--ttl-gt" | "--hl-gt" if !not => hops(word, words, |hops| hops.saturating_add(1)..=u8::MAX)?,
         "--syn" if !not => flags(0x02, 0x17),
         "--tcp-flags" if !not => {
             let mask = named_flags(words.expect(word, "flags of TCP")?)?;
@@ -210,7 +223,7 @@ pub(super) fn condition(
         other => {
             let problem = word.problem(format!("unsupported {} of iptables", Found(other)));
             return Err(problem.help(
-                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --tcp-flags and --syn",
+                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --mac-source, --ttl-eq, --tcp-flags and --syn",
             ));
         }
     };
@@ -218,8 +231,13 @@ pub(super) fn condition(
     Ok(())
 }
 
-fn module(word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+fn module(word: Word<'_>, words: &mut Words<'_>, all: &mut Conditions) -> Result<(), Problem> {
     let name = words.expect(word, "a module")?;
+    match name.text {
+        "mark" => all.number = Number::Mark,
+        "connmark" => all.number = Number::Connection,
+        _ => {}
+    }
     if let Some((_, why)) = OTHERS.iter().find(|(known, _)| *known == name.text) {
         return Err(name.problem(format!("the match {} of iptables", Found(name.text))).help(*why));
     }
@@ -249,6 +267,16 @@ fn ports(word: Word<'_>, not: bool) -> Result<Vec<RangeInclusive<u16>>, Problem>
         true => Err(word.problem("no port is left")),
         false => Ok(others),
     }
+}
+
+/// `--ttl-lt 5`.
+fn hops(
+    word: Word<'_>,
+    words: &mut Words<'_>,
+    of: impl Fn(u8) -> RangeInclusive<u8>,
+) -> Result<Match, Problem> {
+    let hops = units::integer(words.expect(word, "a number of hops")?, "a number of hops", 0, 255)? as u8;
+    Ok(Match { hop_limits: vec![of(hops)], ..Match::default() })
 }
 
 /// `0x10`, `16/0x3f`, or a name.
