@@ -200,10 +200,14 @@ pub(crate) fn scenario_at(
         if let Some(last) = steps.last() {
             let times =
                 if steps.len() == 1 { "once,".into() } else { format!("{} times, last", steps.len()) };
-            say(format_args!("narrows: the script changes the link {times} {} after the start", last.at));
+            let again = last.every.map_or(String::new(), |every| format!(", and then every {every}"));
+            say(format_args!(
+                "narrows: the script changes the link {times} {} after the start{again}",
+                last.at
+            ));
         }
         for step in steps {
-            scenario.schedule(step.at, &step.assignments())?;
+            scenario.schedule(step.at, step.every, &step.assignments())?;
         }
         let script = args_tc.map(|path| path.display().to_string()).unwrap_or_default();
         scenario.file = format!("{name} --tc {script}");

@@ -457,13 +457,18 @@ impl Scenario {
     ///
     /// # Errors
     /// If an assignment names no key of a link.
-    pub fn schedule<T: AsRef<str>>(&mut self, at: Duration, texts: &[T]) -> Result<(), ScenarioError> {
+    pub fn schedule<T: AsRef<str>>(
+        &mut self,
+        at: Duration,
+        every: Option<Duration>,
+        texts: &[T],
+    ) -> Result<(), ScenarioError> {
         let read = |text: &T| {
             let text = text.as_ref();
             Assignment::parse(text, 0).map_err(|problem| ScenarioError::new("timeline", text, vec![problem]))
         };
         let set = texts.iter().map(read).collect::<Result<_, _>>()?;
-        self.timeline.push(Entry { at, set, ..Entry::default() });
+        self.timeline.push(Entry { at, every, set, ..Entry::default() });
         Ok(())
     }
 

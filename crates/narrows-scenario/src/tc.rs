@@ -43,6 +43,7 @@ mod hfsc;
 mod hooks;
 mod later;
 mod line;
+mod listing;
 mod managed;
 mod netfilter;
 mod network;

@@ -178,6 +178,26 @@ fn sleep_is_a_time_of_the_timeline() {
 }
 
 #[test]
+fn a_loop_that_never_ends_repeats() {
+    let text = "ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 in\nwhile true; do\nipfw pipe 1 config bw 8Mbit/s\n\
+                sleep 5\nipfw pipe 1 config bw 2Mbit/s\nsleep 3\ndone\n";
+    let made = toml(text);
+    for part in [
+        "at = \"5s\"\nipfw.net = [\"pipe 1 config bw 2Mbit/s\"]\n",
+        "at = \"8s\"\nipfw.net = [\"pipe 1 config bw 8Mbit/s\"]\n",
+        "at = \"13s\"\nevery = \"8s\"\nipfw.net = [\"pipe 1 config bw 2Mbit/s\"]\n",
+        "at = \"16s\"\nevery = \"8s\"\nipfw.net = [\"pipe 1 config bw 8Mbit/s\"]\n",
+    ] {
+        assert!(made.contains(part), "{part}\n{made}");
+    }
+    assert_eq!(made.matches("at = ").count(), 4, "{made}");
+    let growing = "ipfw add pipe 1 in\nipfw pipe 1 config\nwhile true; do\nsleep 1\nipfw add allow udp from any to any\ndone\n";
+    let shown = error(growing);
+    assert!(shown.contains("whose turns leave something else each time"), "{shown}");
+    assert!(shown.contains("script:3:7"), "{shown}");
+}
+
+#[test]
 fn after_sleep_any_command_takes_effect() {
     let text = "table t create type addr\npipe 1 config bw 1Mbit/s\nadd pipe 1 in\nadd 500 deny udp from any to any\nsleep 1\n\
                 add count tcp from any to any in // a \"comment\"\nadd 50 set 3 allow ip from table(t) to any\n\

@@ -81,6 +81,18 @@ pub(crate) enum Role {
     Piped,
     /// A line that a program reads itself: of `tc -batch -`, or what [`Lines::own`] says.
     Line,
+    /// No command: the calls before came from a loop that never ends, and whose turns are alike.
+    Repeats(Turns),
+}
+
+/// Turns of a loop, by the numbers of their first calls, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turns {
+    /// The turn that repeats.
+    pub(crate) one: usize,
+    pub(crate) next: usize,
+    /// The one behind the next.
+    pub(crate) end: usize,
 }
 
 /// What a reader says of a command.

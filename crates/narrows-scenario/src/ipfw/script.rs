@@ -129,6 +129,10 @@ impl Script {
         }
         for line in commands.iter().take(MOST_COMMANDS) {
             let line = match line {
+                Ok(line) if line.begins_turn => {
+                    problems.catch(script.turn(line, text));
+                    continue;
+                }
                 Ok(line) if line.words.is_empty() => continue,
                 Ok(line) => line,
                 Err(problem) => {
@@ -139,6 +143,7 @@ impl Script {
             let read = script.line(line, text, &context, &mut places);
             problems.catch(read.map_err(|problem| source::of_line(problem, line)));
         }
+        script.end_turns();
         script.put_in_order();
         if let Some(place) = &places.disabled {
             problems.extend(vec![command::disabled().at(place)]);

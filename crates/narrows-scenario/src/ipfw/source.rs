@@ -38,8 +38,20 @@ fn read(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let mut commands = Vec::new();
     let mut pf = Pf::default();
+    // The number of commands before each call.
+    let mut before = Vec::new();
     let mut command = |call: &Call<'_>| {
         let number = 1 + ends.partition_point(|end| *end < call.span.start);
+        if let Role::Repeats(turns) = call.role {
+            let at = |turn: usize| before.get(turn).copied().unwrap_or(commands.len());
+            let (one, next, end) = (at(turns.one), at(turns.next), at(turns.end));
+            commands.truncate(end);
+            let turn = || Ok(Line { span: call.span.clone(), number, begins_turn: true, ..Line::default() });
+            commands.insert(next, turn());
+            commands.insert(one, turn());
+            return Answer::Ran;
+        }
+        before.push(commands.len());
         if call.words.iter().find(|word| !raises_rights(word.text())).is_some_and(|word| is_pf(word.text())) {
             match pf.commands(call, number) {
                 Ok(lines) => commands.extend(lines.into_iter().map(Ok)),
@@ -109,7 +121,7 @@ fn one(text: &str, call: &Call<'_>, number: usize) -> Result<Option<Line>, Probl
     let counts = is_program(&first.text) || programs::is_refused(&first.text);
     match call.role {
         Role::Piped if !counts => Ok(None),
-        Role::Command | Role::Piped | Role::Line => Ok(Some(line)),
+        Role::Command | Role::Piped | Role::Line | Role::Repeats(_) => Ok(Some(line)),
     }
 }
 

@@ -20,6 +20,8 @@ const STEP: usize = 10;
 pub struct Step {
     /// How long after the start.
     pub at: Duration,
+    /// After how long it happens again, and so on.
+    pub every: Option<Duration>,
     /// Each key that changes, as in `link.up.rate`, and its value as in a file.
     pub set: Vec<(String, String)>,
 }
@@ -27,7 +29,8 @@ pub struct Step {
 impl Step {
     /// As a part of a scenario file.
     pub(super) fn text(&self) -> String {
-        let mut text = format!("\n[[timeline]]\nat = \"{}\"\n[timeline.set]\n", self.at);
+        let every = self.every.map_or(String::new(), |every| format!("every = \"{every}\"\n"));
+        let mut text = format!("\n[[timeline]]\nat = \"{}\"\n{every}[timeline.set]\n", self.at);
         for (key, value) in &self.set {
             text += &format!("\"{key}\" = {value}\n");
         }
@@ -52,6 +55,7 @@ impl Script {
         }
         let mut placed = self.placed(exact)?;
         let mut before = self.said(&placed)?;
+        let mut at_turn = before.clone();
         let start = self.network_text(&placed);
         // Tables of distributions are in files, which are looked up when the scenario is read.
         let names_files =
@@ -79,7 +83,8 @@ impl Script {
             }
             let after = self.said(&placed)?;
             let set = changes(&before, &after).map_err(wrong)?;
-            let step = Step { at: moment.at, set };
+            let repeats = self.repeats.as_ref().filter(|turn| moment.at > turn.from);
+            let step = Step { at: moment.at, every: repeats.map(|turn| turn.to - turn.from), set };
             if let Some(scenario) = scenario.as_mut().filter(|_| !names_files(&after)) {
                 scenario
                     .assign_at(Time::ZERO + moment.at, &step.assignments())
@@ -89,8 +94,18 @@ impl Script {
                 steps.push(step);
             }
             before = after;
+            if self.repeats.as_ref().is_some_and(|turn| moment.at <= turn.from) {
+                at_turn.clone_from(&before);
+            }
         }
-        Ok(steps)
+        match &self.repeats {
+            Some(turn) if at_turn != before => Err(self.error(
+                Problem::new("a loop that never ends, and whose turns leave something else each time")
+                    .at(&turn.span)
+                    .help("write out the turns that are to happen: for i in $(seq 1 100); do …; done"),
+            )),
+            _ => Ok(steps),
+        }
     }
 }
 

@@ -120,7 +120,7 @@ fn of_words(
         return Err(problem.clone());
     }
     match call.role {
-        Role::Command => {}
+        Role::Command | Role::Repeats(_) => {}
         // A batch has the words behind `tc`.
         Role::Line => return command(words, span, None, shared).map(Some),
         // Commands that process output do not affect the network.
@@ -269,8 +269,9 @@ fn batch(words: &Words<'_>, reads_below: bool) -> Result<Option<&'static str>, P
             continue;
         }
         return match ahead.peek().filter(|word| !word.text.starts_with("-f")) {
+            Some(file) if file.text != "-" && reads_below => Ok(Some("Executes the lines of the file.")),
             Some(file) if file.text != "-" => Err(file
-                .problem(format!("commands of another file, {}", Found(file.text)))
+                .problem(format!("commands of a file that is not beside the script, {}", Found(file.text)))
                 .help("give that file itself, or its lines as a here-document: tc -batch - <<EOF")),
             None if reads_below => Ok(Some(
                 "Executes the lines below. tc of iproute2 6.1 does so only with the name of a file: `tc -batch -`.",

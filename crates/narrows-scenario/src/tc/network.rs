@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::command::{Command, Parent};
+use super::script::is_loopback;
 use super::{Device, Keys, Script};
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
@@ -118,19 +119,6 @@ impl Script {
 
     fn at_two_hosts(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
         let mut ways: Vec<(&str, Way)> = Vec::new();
-        if let ([_, _, ..], Some(name)) =
-            (&self.names()[..], self.names().iter().find(|name| is_loopback(name)))
-        {
-            let command = self.commands.iter().find(|command| command.device.as_deref() == Some(*name));
-            return Err(self.error(
-                Problem::new(format!(
-                    "{} beside another device: packets of the other never pass it",
-                    Found(name)
-                ))
-                .put_at(&command.map_or(0..0, |command| command.span.clone()))
-                .help("leave its commands out, or keep them alone: then it is the link, both ways"),
-            ));
-        }
         for name in self.names() {
             let known = self.known.iter().find(|(known, _)| known == name).map(|(_, way)| *way);
             let free = [Way::Up, Way::Down].into_iter().find(|way| ways.iter().all(|other| other.1 != *way));
@@ -252,11 +240,6 @@ impl Placed {
 /// The keys, in each of these directions.
 fn in_ways(ways: impl Iterator<Item = Way>, keys: &Keys) -> impl Iterator<Item = (Way, &'static str, &str)> {
     ways.flat_map(move |way| keys.keys.iter().map(move |(key, value)| (way, *key, value.as_str())))
-}
-
-/// Whether packets of a device come back to the host itself.
-fn is_loopback(device: &str) -> bool {
-    device.rsplit('/').next() == Some("lo")
 }
 
 /// The direction of packets that leave by this end of the link, if its name says so.

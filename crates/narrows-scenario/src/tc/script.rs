@@ -9,12 +9,13 @@ use super::action::Shared;
 use super::command::{Body, Command, Place};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
+use super::listing;
 use super::netfilter::Firewall;
 use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;
 use crate::ScenarioError;
-use crate::dialect::shell::{self, Answer, Call, Lines, Start, raises_rights};
+use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, raises_rights};
 use crate::link::Way;
 use crate::netem::Verb;
 use crate::problem::{Found, Problem};
@@ -22,6 +23,9 @@ use crate::two_hosts;
 
 /// The MTU that devices have if nothing else is said.
 const USUAL_MTU: u32 = 1500;
+
+const LISTED: &str = "What tc prints about a device is read as the commands that make it.";
+const WITHOUT_FILTERS: &str = "No filter is shown: as far as the text says, all packets go where those go that no filter matches. `tc filter show` prints filters.";
 
 /// tc commands, as typed or published.
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ pub struct Script {
     mtus: BTreeMap<String, u32>,
     /// What `sleep` puts off.
     pub(super) later: Vec<Moment>,
+    /// Which of it happens again and again.
+    pub(super) repeats: Option<Repetition>,
     /// Devices for which the direction of outgoing packets is known.
     pub(super) known: Vec<(String, Way)>,
 }
@@ -50,6 +56,15 @@ pub(super) struct Moment {
     pub(super) at: Duration,
     /// How many commands are executed before it.
     pub(super) before: usize,
+}
+
+/// What happens after an instant, until another one, and then again and again: a turn of a loop that never ends.
+#[derive(Clone, Debug)]
+pub(super) struct Repetition {
+    pub(super) from: Duration,
+    pub(super) to: Duration,
+    /// The loop.
+    pub(super) span: Range<usize>,
 }
 
 /// The settings of a device after the commands before the first `sleep`.
@@ -95,6 +110,7 @@ impl Script {
         let mut mtus: BTreeMap<String, u32> = BTreeMap::new();
         let mut shared = Shared::default();
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
+        let (mut times, mut repeats) = (Vec::new(), None);
         let mut down: BTreeMap<String, Range<usize>> = BTreeMap::new();
         let stays_down = |device: &str, span: &Range<usize>| {
             Problem::new(format!("{} is taken down, and no packet passes it", Found(device)))
@@ -102,6 +118,28 @@ impl Script {
                 .help("a link has `outage` for this, in a scenario: leave the line out, or take the device up before packets are sent")
         };
         let mut take = |call: &Call<'_>| {
+            if let Role::Repeats(turns) = call.role {
+                let at = |call: usize| times.get(call).copied().unwrap_or(now);
+                let (from, to) = (at(turns.one), at(turns.next));
+                if from == to {
+                    return Answer::Ran;
+                }
+                repeats = Some(Repetition { from, to, span: call.span.clone() });
+                // Later turns are as this one.
+                if let Some(beyond) = later.iter().position(|moment| moment.at > to) {
+                    commands.truncate(later[beyond].before);
+                    later.truncate(beyond);
+                }
+                passed.retain(|(before, _)| *before <= commands.len());
+                sleeps.retain(|(before, _)| *before < commands.len());
+                let words = format!(
+                    "The loop never ends: what happens after {from}, until {to} after the start, happens every {} from then on.",
+                    to - from
+                );
+                passed.push((commands.len(), Passed { span: call.span.clone(), words }));
+                return Answer::Ran;
+            }
+            times.push(now);
             passed.extend(call.unset.iter().map(|word| {
                 let said = word.problem().map(Problem::title).unwrap_or_default();
                 let words = format!("{said}: a shell has no word in its place.");
@@ -180,8 +218,25 @@ impl Script {
             }
             Answer::Ran
         };
-        let of_shell = shell::run(text, start, Lines::OF_SHELL, &mut take);
-        problems.extend(of_shell);
+        let listing = listing::read(text);
+        if listing.is_none() {
+            let without = listing::without_listing(text);
+            let of_shell = shell::run(without.as_deref().unwrap_or(text), start, Lines::OF_SHELL, &mut take);
+            problems.extend(of_shell);
+        }
+        if let Some(listing) = &listing {
+            for listed in &listing.commands {
+                match Command::read(&mut listed.words(), listed.span.clone(), &mut shared) {
+                    Ok(command) => commands.push(command),
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            let span = listing.first.clone();
+            passed.push((0, Passed { span: span.clone(), words: LISTED.into() }));
+            if listing.lacks_filters {
+                passed.push((0, Passed { span, words: WITHOUT_FILTERS.into() }));
+            }
+        }
         if let Some(translated) = translated {
             let by_address = commands.iter().find(|command| command.looks_at_addresses());
             problems.extend(by_address.map(|command| {
@@ -211,6 +266,7 @@ impl Script {
                 firewalls,
                 mtus,
                 later,
+                repeats,
                 known: Vec::new(),
             }),
             false => Err(ScenarioError::new(name, text, problems)),
@@ -265,12 +321,14 @@ impl Script {
             .collect()
     }
 
-    /// Those of these devices that are intermediate ones: no packet passes them, unless a filter redirects it there, or they
-    /// are interfaces that a link joins.
+    /// Those of these devices that no packet between hosts passes: intermediate ones, unless a filter redirects packets there, or
+    /// they are interfaces that a link joins; and the loopback device.
     fn intermediate<'a>(&self, names: &[&'a str]) -> BTreeSet<&'a str> {
         let made = self.made_intermediate();
         let is_known = |name: &str| self.known.iter().any(|(known, _)| known == name);
-        let is_one = |name: &&str| (says_intermediate(name) || made.contains(*name)) && !is_known(name);
+        let is_one = |name: &&str| {
+            (says_intermediate(name) || made.contains(*name) || is_loopback(name)) && !is_known(name)
+        };
         names.iter().copied().filter(is_one).collect()
     }
 
@@ -334,8 +392,10 @@ impl Script {
             unused.clear();
         }
         own.retain(|(name, _)| !unused.contains(name.as_str()));
-        let notes =
-            unused.iter().map(|name| format!("No packet passes {name}: no filter redirects any there."));
+        let notes = unused.iter().map(|name| match is_loopback(name) {
+            true => format!("No packet between hosts passes {name}: its disciplines have no effect."),
+            false => format!("No packet passes {name}: no filter redirects any there."),
+        });
         let devices: Result<Vec<Device>, ScenarioError> = own
             .into_iter()
             .map(|(name, tree)| {
@@ -572,6 +632,11 @@ impl Device {
         let text = two_hosts::text([], keys());
         crate::Scenario::parse(&text, "").map(|_| ()).map_err(ScenarioError::without_place)
     }
+}
+
+/// Whether packets of a device come back to the host itself.
+pub(super) fn is_loopback(device: &str) -> bool {
+    device.rsplit('/').next() == Some("lo")
 }
 
 /// Whether the name is that of an intermediate device, as scripts call them.

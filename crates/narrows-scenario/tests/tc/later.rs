@@ -19,7 +19,7 @@ fn steps(text: &str) -> Vec<(f64, Vec<String>)> {
     let mut started = Scenario::parse(hosts, "plain").unwrap();
     started.set(&script.assignments(false).unwrap()).unwrap();
     for step in &steps {
-        started.schedule(step.at, &step.assignments()).unwrap();
+        started.schedule(step.at, step.every, &step.assignments()).unwrap();
     }
     let mut timeline = started.timeline();
     assert_eq!(std::iter::from_fn(|| timeline.next()).collect::<Vec<_>>(), read, "{made}");
@@ -144,4 +144,41 @@ fn before_the_first_discipline_no_time_passes() {
         Script::parse(&text.replace("root\nip", "root\ntc qdisc add dev eth0 root pfifo\nip"), "x.sh")
             .unwrap_err();
     assert!(error.to_string().contains("`ifb0` is taken down"), "{error}");
+}
+
+#[test]
+fn a_loop_that_never_ends_repeats() {
+    let text = "tc qdisc add dev eth0 root netem delay 20ms\nwhile true; do\nfor delay in 50 10; do\n\
+        tc qdisc change dev eth0 root netem delay ${delay}ms\nsleep 5\ndone\nsleep 2\ndone\ntc qdisc del dev eth0 root\n";
+    let script = Script::parse(text, "x.sh").unwrap();
+    let steps = script.steps(false).unwrap();
+    let found: Vec<_> = steps
+        .iter()
+        .map(|step| {
+            let seconds = |time: narrows_core::Duration| time.nanos() / 1_000_000_000;
+            (seconds(step.at), step.every.map(seconds), step.assignments().concat())
+        })
+        .collect();
+    let of = |at, every, delay: &str| (at, every, format!("link.up.delay=\"{delay}ms\""));
+    assert_eq!(
+        found,
+        [of(5, None, "10"), of(12, None, "50"), of(17, Some(12), "10"), of(24, Some(12), "50")]
+    );
+    // It happens, for as long as one looks.
+    let scenario = Scenario::parse(&script.scenario_text(false).unwrap(), "made").unwrap();
+    let all: Vec<_> = scenario.timeline().take(6).map(|event| event.at.nanos() / 1_000_000_000).collect();
+    assert_eq!(all, [5, 12, 17, 24, 29, 36]);
+    let said = script.explain().unwrap();
+    let said: Vec<&str> = said.iter().flat_map(|one| &one.words).map(String::as_str).collect();
+    let words = "The loop never ends: what happens after 12s, until 24s after the start, happens every 12s from then on.";
+    assert!(said.contains(&words), "{said:?}");
+    // One that goes on, but never as before.
+    let growing = "tc qdisc add dev eth0 root netem delay 20ms\nn=1\nwhile :; do\nsleep 1\nn=$((n+1))\n\
+        tc qdisc change dev eth0 root netem delay ${n}ms\ndone\n";
+    fails(
+        growing,
+        "a loop that waits in each turn, does not end, and does not repeat itself",
+        ":; do",
+        &["seq 1 100"],
+    );
 }

@@ -10,6 +10,7 @@ mod hardware;
 mod hfsc;
 mod hooks;
 mod later;
+mod listing;
 mod managed;
 mod marks;
 mod network;

@@ -13,7 +13,7 @@ fn scenario(text: &str) -> (String, Scenario) {
     let mut set = script.network().unwrap();
     set.set(&script.assignments(false).unwrap()).unwrap();
     for step in script.steps(false).unwrap() {
-        set.schedule(step.at, &step.assignments()).unwrap();
+        set.schedule(step.at, step.every, &step.assignments()).unwrap();
     }
     assert_eq!(format!("{:?}", set.links), format!("{:?}", read.links), "{made}");
     let (mut one, mut other) = (set.timeline(), read.timeline());

@@ -122,6 +122,7 @@ fn batches_are_commands() {
         "echo \"qdisc add dev eth0 root netem delay 2ms\" | tc -b -\n",
         "cat <<EOF | tc -b -\nqdisc add dev eth0 root netem delay 2ms\nEOF\n",
         "tc -b - <<< 'qdisc add dev eth0 root netem delay 2ms'\n",
+        "echo \"qdisc add dev $DEV root netem delay 2ms\" > /tmp/rules; tc -batch /tmp/rules\n",
     ] {
         assert_eq!(keys(&format!("DEV=eth0\n{text}")), ["link.up.delay=\"2ms\""], "{text}");
     }
@@ -129,7 +130,7 @@ fn batches_are_commands() {
     assert_eq!(keys("qdisc add dev eth0 root netem delay 2ms\n"), ["link.up.delay=\"2ms\""]);
     fails(
         "tc -batch rules.txt\n",
-        "commands of another file, `rules.txt`",
+        "commands of a file that is not beside the script, `rules.txt`",
         "rules.txt",
         &["give that file itself"],
     );
@@ -501,6 +502,15 @@ fn scripts_have_the_arguments_that_they_are_started_with() {
     assert!(given(&["eth0"]).unwrap_err().to_string().contains("there is no command of tc"));
 }
 
+/// What tc prints when it changes something is nothing, and a shell runs nothing then.
+#[test]
+fn commands_may_stand_where_their_output_is_run() {
+    assert_eq!(
+        keys("`sudo tc qdisc add dev eth0 root netem delay ${1:-2}ms`\nexit 0\n"),
+        ["link.up.delay=\"2ms\""]
+    );
+}
+
 /// Packets and their answers leave by the loopback device.
 #[test]
 fn the_loopback_device_is_a_link_both_ways() {
@@ -514,12 +524,12 @@ fn the_loopback_device_is_a_link_both_ways() {
             && both[1].starts_with("link.up.policer="),
         "{both:?}"
     );
-    fails(
-        &format!("{lo}tc qdisc add dev eth0 root fq\n"),
-        "`lo` beside another device: packets of the other never pass it",
-        "tc qdisc add dev lo",
-        &["both ways"],
-    );
+    // Packets of another device never pass it.
+    let beside = format!("{lo}tc qdisc add dev eth0 root netem delay 5ms\n");
+    assert_eq!(keys(&beside), ["link.up.delay=\"5ms\""]);
+    let script = Script::parse(&beside, "x").unwrap();
+    let notes = script.placed(false).unwrap().remove(0).device.egress.notes;
+    assert!(notes.iter().any(|note| note.contains("No packet between hosts passes lo")), "{notes:?}");
 }
 
 #[test]

@@ -156,10 +156,12 @@ impl Runner<'_> {
 
     pub(super) fn of_while(&mut self, test: &List, body: &List, is_until: bool, span: &Range<usize>) -> Flow {
         let (mut waiting, mut turns) = (0, 0);
+        let mut starts = Vec::new();
         let mut last = Status::SUCCESS;
         let at = test.first().map_or(span.clone(), |chain| span_of(&chain.first));
         loop {
             let (slept, wrong) = (self.slept, self.wrong);
+            starts.push(self.told);
             self.loops += 1;
             let (flow, status) = self.test(test);
             self.loops -= 1;
@@ -201,11 +203,13 @@ impl Runner<'_> {
             let is_seen = self.trial.is_some_and(|trial| trial.sleeps);
             if waiting > MOST_WAITING || is_seen {
                 let span = self.place(&at);
-                if !is_seen {
+                starts.push(self.told);
+                if !is_seen && !self.repeats(&starts) {
                     self.wrong(
-                        Problem::new("a loop that waits in each turn, and does not end").help(
-                            "write out the turns that are to happen: for i in $(seq 1 100); do …; done",
-                        ),
+                        Problem::new(
+                            "a loop that waits in each turn, does not end, and does not repeat itself",
+                        )
+                        .help("write out the turns that are to happen: for i in $(seq 1 100); do …; done"),
                         &span,
                     );
                 }

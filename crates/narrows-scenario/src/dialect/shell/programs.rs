@@ -116,6 +116,13 @@ pub(super) fn has_effect(words: &[&str]) -> bool {
             || rest.iter().any(|word| is_effective(word)))
 }
 
+/// Whether a command changes something and prints nothing.
+pub(super) fn is_silent(words: &[&str]) -> bool {
+    let (name, rest) = named(words);
+    const VERBS: [&str; 6] = ["add", "change", "replace", "del", "delete", "set"];
+    matches!(name, "tc" | "ip") && rest.iter().any(|word| VERBS.contains(word))
+}
+
 /// What a command shows or configures: the device that it names, and `filter`, as filters are there only if they have been
 /// added. Disciplines may have classes of their own.
 pub(super) fn part<'a>(words: &[&'a str]) -> Option<(&'a str, bool)> {
@@ -242,6 +249,22 @@ pub(super) fn is_batch(words: &[&str]) -> bool {
         ("tc", rest) => rest.iter().take_while(|word| word.starts_with('-')).any(|word| is_batch_flag(word)),
         ("ipfw" | "dnctl", rest) => rest.iter().find(|word| !word.starts_with('-')) == Some(&"/dev/stdin"),
         _ => false,
+    }
+}
+
+/// The file whose lines a command executes: `tc -batch FILE`, `ipfw -q FILE`.
+pub(super) fn batch_file<'a>(words: &[&'a str]) -> Option<&'a str> {
+    match named(words) {
+        ("tc", rest) => {
+            let at = rest.iter().position(|word| is_batch_flag(word))?;
+            let is_flagged = rest[..at].iter().all(|word| word.starts_with('-'));
+            rest.get(at + 1).copied().filter(|file| is_flagged && !file.starts_with('-'))
+        }
+        ("ipfw" | "dnctl", rest) => {
+            let first = rest.iter().find(|word| !word.starts_with('-')).copied()?;
+            Some(first).filter(|file| file.contains('/') && *file != "/dev/stdin")
+        }
+        _ => None,
     }
 }
 

@@ -158,9 +158,9 @@ impl Runner<'_> {
     }
 
     /// The lines that a command executes itself.
-    pub(super) fn batch(&mut self) -> Flow {
+    pub(super) fn batch(&mut self, all: VecDeque<InputLine>) -> Flow {
         let mut lines: Vec<InputLine> = Vec::new();
-        for line in self.input.take().unwrap_or_default() {
+        for line in all {
             match lines.last_mut().filter(|last| last.text.ends_with('\\')) {
                 Some(before) => {
                     before.text.pop();

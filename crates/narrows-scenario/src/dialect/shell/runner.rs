@@ -16,7 +16,7 @@ use super::programs::{self, Printed, Runs};
 use super::state::{Flow, Function, Output, Runner, Source, Status, lines_of, text_of};
 use super::tree::{Command, List, Node};
 use super::values::{Missing, Scalar, Values};
-use super::{Answer, Call, Lines, Role, Start};
+use super::{Answer, Call, Lines, Role, Start, Turns};
 use crate::problem::Problem;
 
 /// The most commands of a script, with those that loops come to.
@@ -67,6 +67,8 @@ impl<'a> Runner<'a> {
             configured: Some(BTreeSet::new()),
             wrong: 0,
             slept: 0,
+            told: 0,
+            in_loops: Vec::new(),
             last_step: 0..0,
             is_over: false,
         }
@@ -504,7 +506,7 @@ impl<'a> Runner<'a> {
                     output.is_default |= printed.is_default;
                     output.is_unknown |= printed.is_default;
                 }
-                None => output.is_unknown = true,
+                None => output.is_unknown |= !programs::is_silent(&known),
             }
         }
         let is_query = programs::shows(&known);
@@ -529,7 +531,11 @@ impl<'a> Runner<'a> {
                 matches!(&known[..], ["sleep", "infinity" | "inf"]) || known[0] == "exec" && known.len() > 1;
             return if is_end { Flow::Exit } else { Flow::On };
         }
-        let reads_lines = programs::is_batch(&known) && self.input.is_some();
+        let batch = match programs::batch_file(&known) {
+            Some(file) => self.beside(file).map(|text| lines_of(&text, &Place::Whole(span.clone()))),
+            None => self.input.clone().filter(|_| programs::is_batch(&known)),
+        };
+        let reads_lines = batch.is_some();
         let role = if self.is_piped && !reads_lines { Role::Piped } else { Role::Command };
         let file = programs::rules_file(&known).map(|file| self.beside(file));
         let lines = match file {
@@ -547,15 +553,20 @@ impl<'a> Runner<'a> {
                 None => self.configured = None,
             }
         }
-        let answer = (self.call)(&call);
+        let answer = self.tell(&call);
         let flow = self.follow(answer, &known);
         if let Some(printed) = found.as_ref().filter(|_| flow == Flow::On) {
             self.status = Status::of(printed.succeeds);
         }
-        if reads_lines && flow == Flow::On {
-            return self.batch();
+        match batch.filter(|_| flow == Flow::On) {
+            Some(lines) => {
+                if programs::batch_file(&known).is_none() {
+                    self.input = None;
+                }
+                self.batch(lines)
+            }
+            None => flow,
         }
-        flow
     }
 
     /// What a command prints, if that depends on what is known.
@@ -607,8 +618,47 @@ impl<'a> Runner<'a> {
         if !self.count_command(&call.span) {
             return Flow::Exit;
         }
-        let answer = (self.call)(call);
+        let answer = self.tell(call);
         self.follow(answer, &[])
+    }
+
+    /// Passes a command on.
+    fn tell(&mut self, call: &Call<'_>) -> Answer {
+        if self.loops > 0 {
+            let words: Vec<&str> = call.words.iter().map(Expanded::text).collect();
+            if call.role == Role::Line || programs::has_effect(&words) || programs::sleeps(&words) {
+                self.in_loops.push((self.told, words.join("\n")));
+            }
+        }
+        self.told += 1;
+        (self.call)(call)
+    }
+
+    /// Says that a loop goes on as in the last turns before, of which these are the first calls; returns whether it does.
+    pub(super) fn repeats(&mut self, starts: &[usize]) -> bool {
+        let first = |call: usize| self.in_loops.partition_point(|(number, _)| *number < call);
+        let turn = |start: usize, end: usize| {
+            self.in_loops[first(start)..first(end)].iter().map(|(_, words)| words.as_str())
+        };
+        let alike = |turns: &&[usize]| turn(turns[0], turns[1]).eq(turn(turns[1], turns[2]));
+        let all: Vec<&[usize]> = starts.windows(3).collect();
+        let count = all.iter().rev().take_while(|turns| alike(turns)).count();
+        // What is there before the first turn is seldom there after it.
+        let Some(turns) = all.get((all.len() - count).max(1)).filter(|_| count > 1) else { return false };
+        let turns = Turns { one: turns[0], next: turns[1], end: turns[2] };
+        let span = self.last_step.clone();
+        let call = Call {
+            words: &[],
+            span,
+            role: Role::Repeats(turns),
+            reads_lines: false,
+            unset: &[],
+            input: None,
+        };
+        if (self.call)(&call) == Answer::Wrong {
+            self.wrong += 1;
+        }
+        true
     }
 
     /// Goes on as the reader of a command says.

@@ -187,6 +187,10 @@ pub(super) struct Runner<'a> {
     pub(super) wrong: usize,
     /// How often `sleep` ran.
     pub(super) slept: usize,
+    /// How many calls there have been.
+    pub(super) told: usize,
+    /// The calls of loops that have an effect or wait, by their numbers.
+    pub(super) in_loops: Vec<(usize, String)>,
     /// Where the last turn was.
     pub(super) last_step: Range<usize>,
     pub(super) is_over: bool,

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use narrows_core::Duration;
 
-use super::Script;
+use super::{ExplainedLine, Script};
 use crate::dialect::shell::raises_rights;
 use crate::ipfw::command::{Command, Rules};
 use crate::ipfw::config::Object;
@@ -26,12 +26,16 @@ pub(in crate::ipfw) struct Later {
     /// All that it has configured so far; `None` before the first command.
     latest: Option<Box<Script>>,
     commands: Vec<LaterCommand>,
+    /// The instants when a turn of a loop begins that never ends, and the next one, and what was there at the first.
+    turns: Vec<(Duration, Option<Box<Script>>)>,
 }
 
 /// A command that takes effect during the run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LaterCommand {
     pub(crate) at: Duration,
+    /// The time after which it is executed again, and so on.
+    pub(crate) every: Option<Duration>,
     /// The command, for a run.
     text: String,
     /// The place in the script.
@@ -63,6 +67,47 @@ impl Script {
             remarks.push("nothing is configured yet, so it has no effect".into());
         } else {
             self.later.now += time;
+        }
+    }
+
+    /// A turn begins of a loop that never ends, or the next one, which is as this one.
+    pub(super) fn turn(&mut self, line: &Line, text: &str) -> Result<(), Problem> {
+        let (now, place) = (self.later.now, &line.span);
+        if let [(_, before)] = &self.later.turns[..]
+            && !same(before.as_deref(), self.later.latest.as_deref())
+        {
+            return Err(Problem::new(
+                "a loop that never ends, and whose turns leave something else each time",
+            )
+            .at(place)
+            .help("write out the turns that are to happen: for i in $(seq 1 100); do …; done"));
+        }
+        if let [(from, _)] = &self.later.turns[..] {
+            self.lines.push(ExplainedLine {
+                number: line.number,
+                text: text.get(place.clone()).unwrap_or_default().to_owned(),
+                meaning: format!(
+                    "The loop never ends: what happens after {from}, until {now} after the start, happens every {} from then on",
+                    now - *from
+                ),
+                remarks: Vec::new(),
+            });
+        }
+        let latest = self.later.latest.clone();
+        self.later.turns.push((now, latest));
+        Ok(())
+    }
+
+    /// Commands of a turn that repeats say so; those of later turns are left out.
+    pub(super) fn end_turns(&mut self) {
+        let turns = std::mem::take(&mut self.later.turns);
+        if let [(one, _), (next, _)] = turns[..]
+            && one < next
+        {
+            self.later.commands.retain(|command| command.at <= next);
+            for command in self.later.commands.iter_mut().filter(|command| command.at > one) {
+                command.every = Some(next - one);
+            }
         }
     }
 
@@ -104,7 +149,7 @@ impl Script {
         if let Some(text) = text {
             remarks.push(format!("{} after the start", self.later.now));
             let (at, place) = (self.later.now, line.span.clone());
-            self.later.commands.push(LaterCommand { at, text, place });
+            self.later.commands.push(LaterCommand { at, every: None, text, place });
         }
         Ok(applied)
     }
@@ -151,10 +196,20 @@ impl Script {
                 [one] => format!("[{one}]"),
                 all => format!("[\n    {},\n]", all.join(",\n    ")),
             };
-            format!("\n[[timeline]]\nat = \"{}\"\nipfw.{link} = {list}\n", step[0].at)
+            let every = step[0].every.map_or(String::new(), |every| format!("every = \"{every}\"\n"));
+            format!("\n[[timeline]]\nat = \"{}\"\n{every}ipfw.{link} = {list}\n", step[0].at)
         };
         steps.map(entry).collect()
     }
+}
+
+/// Whether the same is configured.
+fn same(one: Option<&Script>, other: Option<&Script>) -> bool {
+    let parts = |script: &Script| {
+        let (rules, objects, tables) = (script.rules.clone(), script.objects.clone(), script.tables.clone());
+        (rules, objects, tables, script.nats.clone(), script.disabled_sets, script.one_pass)
+    };
+    one.map(parts) == other.map(parts)
 }
 
 /// These words, each with a space before it; `None` if there are none.
