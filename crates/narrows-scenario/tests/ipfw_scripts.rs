@@ -90,6 +90,8 @@ fn problems_point_at_the_users_own_words() {
         ("fi fi", "1:1", "`fi` without what it belongs to"),
         ("ipfw list 1 || ipfw add 1 allow in", "1:16", "depends on the success or failure of another"),
         ("echo 'dummynet in all pip 1' | sudo pfctl -f -", "1:1", "`pip` in a rule of pf is not understood"),
+        ("echo 'no dummynet in all pipe 1' | pfctl -f -", "1:1", "`no dummynet` with a pipe"),
+        ("echo 'dummynet in all user 501 pipe 1' | pfctl -f -", "1:1", "a packet does not say whose it is"),
         ("sudo pfctl -f rules.pf", "1:15", "the rules of pf in `rules.pf` are not read"),
         ("echo 'block all' | sudo pfctl -f -", "1:1", "`block` of pf is not understood"),
         ("ethtol -K eth0 tso off; pip 1 confg bw 1Mbit/s", "1:31", "did you mean `config`?"),
@@ -676,6 +678,13 @@ fn rules_of_pf_that_lead_to_pipes() {
     assert_eq!(
         rules(&format!("{dnctl}echo 'dummynet out on lo0 proto udp all pipe 1' | pfctl -f -\n")),
         ["pipe 1 udp from any to any"]
+    );
+    // What is excepted goes past all of them.
+    assert_eq!(
+        rules(&format!(
+            "{dnctl}pfctl -f - <<EOF\nno dummynet quick on lo0 all\ndummynet in all pipe 1\nno dummynet in proto udp all\nEOF\n"
+        )),
+        ["skipto 60000 udp from any to any in", "pipe 1 ip from any to any in"]
     );
     // They take the place of those before, and go with `-F` and `-d`.
     let again = "echo 'dummynet out all pipe 2' | pfctl -f -\n";

@@ -143,12 +143,19 @@ impl Pf {
             }
             match words.first().map(String::as_str) {
                 None => continue,
-                Some("dummynet") => all.push((rule(&words[1..]).map_err(wrong)?, text.span())),
+                Some("dummynet") => all.push((rule(&words[1..], true).map_err(wrong)?, text.span())),
+                Some("no") if words.get(1).is_some_and(|word| word == "dummynet") => {
+                    all.push((rule(&words[2..], false).map_err(wrong)?, text.span()));
+                }
                 Some(first) if PASSED_OVER.contains(&first) || first == "no" => {}
                 Some(first) => {
                     return Err(wrong(Problem::new(format!("{} of pf is not understood", Found(first)))));
                 }
             }
+        }
+        // Where nothing at the loopback device leads to a pipe, no packet of the link is excepted there.
+        if all.iter().all(|(rule, _): &(Rule, _)| rule.loopback.is_none() || !rule.has_target) {
+            all.retain(|(rule, _)| rule.loopback.is_none());
         }
         let ways: BTreeSet<&str> =
             all.iter().filter_map(|(rule, _): &(Rule, _)| rule.loopback.as_deref()).collect();
@@ -188,12 +195,17 @@ fn spaced(text: &str) -> String {
 struct Rule {
     text: String,
     is_quick: bool,
+    /// It leads to a pipe or a queue; otherwise its packets are excepted from such.
+    has_target: bool,
     /// It is for the loopback device, for which the link stands then: `in`, `out`, or nothing for both.
     loopback: Option<String>,
 }
 
-/// The rule of ipfw that is one of pf, behind `dummynet`.
-fn rule(words: &[String]) -> Result<Rule, Problem> {
+/// Where packets go on that a rule excepts: behind all rules of pf.
+const BEHIND: &str = "skipto 60000";
+
+/// The rule of ipfw that is one of pf, behind `dummynet`, or behind `no dummynet`, without a target.
+fn rule(words: &[String], has_target: bool) -> Result<Rule, Problem> {
     let mut words = words.iter().map(String::as_str).peekable();
     let (mut way, mut interface, mut family, mut protocols) = ("", String::new(), "ip", Vec::new());
     let (mut from, mut to) = (End::default(), End::default());
@@ -220,10 +232,21 @@ fn rule(words: &[String]) -> Result<Rule, Problem> {
             "to" => to = End::read(&mut words)?,
             "pipe" | "queue" => target = Some(format!("{word} {}", name("a number")?)),
             "no" if name("`state`")? == "state" => {}
+            "user" | "group" => {
+                return Err(Problem::new(format!(
+                    "{} in a rule of pf: a packet does not say whose it is",
+                    Found(word)
+                )));
+            }
             _ => return Err(Problem::new(format!("{} in a rule of pf is not understood", Found(word)))),
         }
     }
-    let target = target.ok_or_else(|| Problem::new("a rule of pf without `pipe` or `queue`"))?;
+    let target = match (target, has_target) {
+        (Some(target), true) => target,
+        (None, false) => BEHIND.to_owned(),
+        (None, true) => return Err(Problem::new("a rule of pf without `pipe` or `queue`")),
+        (Some(_), false) => return Err(Problem::new("`no dummynet` with a pipe or a queue")),
+    };
     let (protocol, others) = match (&protocols[..], family) {
         ([], family) => (family.to_owned(), String::new()),
         ([one], "ip") => (one.clone(), String::new()),
@@ -237,7 +260,7 @@ fn rule(words: &[String]) -> Result<Rule, Problem> {
     let mut text = format!("{target} {protocol} from {from} to {to}{others}");
     // What passes the loopback device goes out and comes in there, in both directions.
     if interface == LOOPBACK {
-        return Ok(Rule { text, is_quick, loopback: Some(way.to_owned()) });
+        return Ok(Rule { text, is_quick, has_target, loopback: Some(way.to_owned()) });
     }
     if !way.is_empty() {
         text += &format!(" {way}");
@@ -247,7 +270,7 @@ fn rule(words: &[String]) -> Result<Rule, Problem> {
     } else if !interface.is_empty() {
         text += &format!(" via {interface}");
     }
-    Ok(Rule { text, is_quick, loopback: None })
+    Ok(Rule { text, is_quick, has_target, loopback: None })
 }
 
 /// An address and ports.
@@ -342,7 +365,9 @@ mod tests {
 
     fn read(text: &str) -> Result<(String, bool), String> {
         let words: Vec<String> = spaced(text).split_whitespace().map(str::to_owned).collect();
-        rule(&words).map(|rule| (rule.text, rule.is_quick)).map_err(|problem| problem.title().to_owned())
+        rule(&words, true)
+            .map(|rule| (rule.text, rule.is_quick))
+            .map_err(|problem| problem.title().to_owned())
     }
 
     #[test]

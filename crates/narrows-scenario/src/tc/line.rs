@@ -7,7 +7,7 @@ use narrows_core::Duration;
 use super::action::Shared;
 use super::command::Command;
 use super::netfilter;
-use super::programs::{self, is_firewall, is_tc};
+use super::programs::{self, Given, is_firewall, is_tc};
 use crate::dialect::shell::{Call, Role, as_words, is_batch_flag};
 use crate::dialect::sleep::{self, SLEEP};
 use crate::dialect::{Word, Words};
@@ -33,10 +33,9 @@ pub(super) enum Line {
         is_up: bool,
         passed: Passed,
     },
-    /// A device has an MTU.
-    Mtu {
-        device: String,
-        bytes: u32,
+    /// A device gets an MTU, or a queue length.
+    Device {
+        given: Given,
         passed: Passed,
     },
     /// `sleep` for a time.
@@ -176,11 +175,20 @@ fn of_words(
             return Ok(Some(Line::Other(Passed { span, words: batch.into() })));
         }
     } else if !matches!(first.text, "qdisc" | "class" | "filter" | "chain" | "actions") {
-        if let Some((device, bytes)) = programs::mtu(&words)? {
-            let words = format!(
-                "Not a command of tc. The link of {device}, if the script configures it, has this MTU: longer packets are fragmented or answered."
-            );
-            return Ok(Some(Line::Mtu { device, bytes, passed: Passed { span, words } }));
+        if let Some(given) = programs::given(&words)? {
+            let of = &given.device;
+            let mut said = String::from("Not a command of tc.");
+            if given.mtu.is_some() {
+                said += &format!(
+                    " The link of {of}, if the script configures it, has this MTU: longer packets are fragmented or answered."
+                );
+            }
+            if given.length.is_some() {
+                said += &format!(
+                    " Queues of {of} hold as many packets, unless their discipline says another number."
+                );
+            }
+            return Ok(Some(Line::Device { given, passed: Passed { span, words: said } }));
         }
         if let Some(problem) = programs::sourced(&words) {
             return Err(problem);

@@ -15,7 +15,7 @@ use narrows_core::Rate;
 use narrows_core::queue::Bound;
 
 use super::unit::{
-    BFIFO_LIMIT, LIMIT, PER_CENT, PFIFO_LIMIT, SELECTOR, SIZE, TIME, rate_of, sixteenths, whole,
+    BFIFO_LIMIT, FRAME, LIMIT, PER_CENT, PFIFO_LIMIT, SELECTOR, SIZE, TIME, rate_of, sixteenths, whole,
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of, text_of};
 use crate::keys::kind::text;
@@ -270,11 +270,14 @@ impl Managed {
         Ok(self)
     }
 
-    /// The same on an intermediate device (ifb), whose queue length is 32: the limit of a queue that does not say one.
-    pub(super) fn on_intermediate_device(&mut self) {
+    /// The same on a device with this queue length: the limit of a queue that does not say one.
+    pub(super) fn at_queue_length(&mut self, packets: u32) {
         let is_by_device = self.of.becomes == Becomes::Fifo || self.of.name == "sfb";
         if is_by_device && self.said.key("bound").is_none() {
-            let bound = if self.of.name == "bfifo" { "48448 bytes" } else { "32 packets" };
+            let bound = match self.of.name {
+                "bfifo" => format!("{} bytes", FRAME.get() * u64::from(packets)),
+                _ => format!("{packets} packets"),
+            };
             self.document.remove("bound");
             self.document.put("bound", text(bound));
         }

@@ -12,7 +12,7 @@ use super::bands::Bands;
 use super::filter::{Filter, Which};
 use super::filters::{Filters, Placed, UNKNOWN};
 use super::hooks::{Stage, Target, stages};
-use super::qdisc::{self, Kind};
+use super::qdisc::{self, Kind, OF_INTERMEDIATE};
 use super::tree::{Qdisc, Tree};
 use super::verdict::Verdict;
 use crate::netem::{self, Verb};
@@ -73,12 +73,24 @@ impl Tree {
     pub(super) fn intermediate(&self) -> Self {
         let mut tree = self.clone();
         tree.is_intermediate = true;
-        for qdisc in &mut tree.qdiscs {
-            if let Kind::Managed(managed) = &mut qdisc.kind {
-                managed.on_intermediate_device();
-            }
+        if tree.length.is_none() {
+            tree.set_limits(OF_INTERMEDIATE);
         }
         tree
+    }
+
+    /// Gives the device a queue length (`txqueuelen`).
+    pub(super) fn set_queue_length(&mut self, length: u32) {
+        self.length = Some(length);
+        self.set_limits(length);
+    }
+
+    fn set_limits(&mut self, packets: u32) {
+        for qdisc in &mut self.qdiscs {
+            if let Kind::Managed(managed) = &mut qdisc.kind {
+                managed.at_queue_length(packets);
+            }
+        }
     }
 
     /// The tree around the disciplines of devices that packets are redirected to.

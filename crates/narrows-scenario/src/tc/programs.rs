@@ -290,8 +290,19 @@ fn split_argument(words: &mut Words<'_>) {
     *words = Words::of_words(parts, command.span().end);
 }
 
-/// A device and the MTU that `ip link set dev X mtu N`, `ip link add X mtu N …` or `ifconfig X mtu N` gives it.
-pub(super) fn mtu(words: &Words<'_>) -> Result<Option<(String, u32)>, Problem> {
+/// What a command of another program gives to a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) device: String,
+    pub(super) mtu: Option<u32>,
+    /// How many packets a queue of it holds, unless its discipline says another number.
+    pub(super) length: Option<u32>,
+}
+
+/// What `ip link set dev X mtu N`, `ip link add X mtu N …` or `ifconfig X mtu N txqueuelen N` gives a device.
+pub(super) fn given(words: &Words<'_>) -> Result<Option<Given>, Problem> {
+    const MTU: &[&str] = &["mtu"];
+    const LENGTH: &[&str] = &["txqueuelen", "qlen", "txqlen"];
     let mut ahead = words.clone();
     let mut namespace = None;
     match ahead.take().and_then(|program| program.text.rsplit('/').next()) {
@@ -311,20 +322,32 @@ pub(super) fn mtu(words: &Words<'_>) -> Result<Option<(String, u32)>, Problem> {
     if all.iter().any(|word| word.text == "down") {
         return Ok(None);
     }
+    let mut found: Option<Given> = None;
     // `type veth peer name b mtu 1400`: the device at the other end.
-    let mut found = None;
     for end in all.split(|word| word.text == "peer") {
-        let Some(at) = end.iter().position(|word| word.text == "mtu") else { continue };
-        let Some(number) = end.get(at + 1) else { return Err(ahead.missing(end[at], "a number of bytes")) };
-        let bytes = number.text.parse().ok().filter(|bytes| (68..=65_535).contains(bytes));
-        let bytes: u32 = bytes.ok_or_else(|| number.expected("an MTU from 68 to 65535 bytes"))?;
-        if let Some(again) =
-            end.iter().skip(at + 1).find(|word| word.text == "mtu").or(found.as_ref().map(|_| &end[at]))
-        {
-            return Err(again.problem("a second MTU").help("write a command for each device"));
+        let number = |names: &[&str], what: &str, unit: &str, low: u32, high: u32| {
+            let mut places = (0..end.len()).filter(|at| names.contains(&end[*at].text));
+            let Some(at) = places.next() else { return Ok(None) };
+            let Some(number) = end.get(at + 1) else {
+                return Err(ahead.missing(end[at], &format!("a number of {unit}")));
+            };
+            if let Some(again) = places.next().or(found.as_ref().map(|_| at)) {
+                let noun = what.split_once(' ').map_or(what, |(_, noun)| noun);
+                return Err(end[again]
+                    .problem(format!("a second {noun}"))
+                    .help("write a command for each device"));
+            }
+            let value = number.text.parse().ok().filter(|value| (low..=high).contains(value));
+            value.map(Some).ok_or_else(|| number.expected(&format!("{what} from {low} to {high} {unit}")))
+        };
+        let mtu = number(MTU, "an MTU", "bytes", 68, 65_535)?;
+        let length = number(LENGTH, "a queue length", "packets", 1, 10_000_000)?;
+        if mtu.is_none() && length.is_none() {
+            continue;
         }
         let Some(name) = name_of_link(end) else { return Ok(None) };
-        found = Some((namespace.clone().map_or_else(String::new, |of| of + "/") + name, bytes));
+        let device = namespace.clone().map_or_else(String::new, |of| of + "/") + name;
+        found = Some(Given { device, mtu, length });
     }
     Ok(found)
 }
@@ -337,7 +360,10 @@ fn name_of_link<'a>(words: &[Word<'a>]) -> Option<&'a str> {
     }
     // `link eth0 eth0.10`: it is above another.
     let own = if words.first().is_some_and(|word| word.text == "link") { 2 } else { 0 };
-    words.get(own).map(|word| word.text).filter(|name| !matches!(*name, "mtu" | "type"))
+    words
+        .get(own)
+        .map(|word| word.text)
+        .filter(|name| !matches!(*name, "mtu" | "type" | "txqueuelen" | "qlen" | "txqlen"))
 }
 
 /// Takes the options of `ip`; returns the network namespace that they name.
@@ -377,11 +403,6 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     }
     if name == "printf" && has(&["-v"]) {
         return None;
-    }
-    if matches!(name, "ip" | "ifconfig") && has(&["txqueuelen", "qlen", "txqlen"]) {
-        return Some(
-            "Disciplines without a limit of their own have 1000 packets, whatever the length of the device's queue.",
-        );
     }
     // The kind of discipline that devices have by default.
     let mut ahead = words.clone();

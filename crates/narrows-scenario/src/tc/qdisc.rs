@@ -139,6 +139,9 @@ impl Hpd {
 /// Default limit of a queue or class in tc.
 pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 
+/// The queue length of an intermediate device (`TX_Q_LIMIT` of drivers/net/ifb.c).
+pub(super) const OF_INTERMEDIATE: u32 = 32;
+
 /// The names of the supported qdiscs.
 pub(super) fn names() -> Vec<&'static str> {
     let managed = DISCIPLINES.iter().map(|of| of.name);

@@ -41,6 +41,8 @@ pub struct Script {
     firewalls: BTreeMap<Option<String>, Firewall>,
     /// The MTUs of devices.
     mtus: BTreeMap<String, u32>,
+    /// The queue lengths of devices (`txqueuelen`).
+    lengths: BTreeMap<String, u32>,
     /// What `sleep` puts off.
     pub(super) later: Vec<Moment>,
     /// Which of it happens again and again.
@@ -107,7 +109,7 @@ impl Script {
         let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
         let mut translated: Option<Range<usize>> = None;
-        let mut mtus: BTreeMap<String, u32> = BTreeMap::new();
+        let (mut mtus, mut lengths) = (BTreeMap::new(), BTreeMap::new());
         let mut shared = Shared::default();
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
         let (mut times, mut repeats) = (Vec::new(), None);
@@ -154,14 +156,26 @@ impl Script {
                     commands.push(*command);
                 }
                 Ok(Some(Line::Other(other))) => passed.push((commands.len(), other)),
-                Ok(Some(Line::Mtu { passed, .. })) if now > Duration::ZERO => {
-                    problems.push(Problem::new("an MTU after `sleep`").at(&passed.span).help(
-                        "a script gives devices their MTUs before packets are sent: put it before the `sleep`",
+                Ok(Some(Line::Device { passed, .. })) if now > Duration::ZERO => {
+                    problems
+                        .push(Problem::new("an MTU or a queue length after `sleep`").at(&passed.span).help(
+                        "a script gives them to devices before packets are sent: put it before the `sleep`",
                     ));
                     return Answer::Wrong;
                 }
-                Ok(Some(Line::Mtu { device, bytes, passed: other })) => {
-                    mtus.insert(device, bytes);
+                Ok(Some(Line::Device { given, passed: mut other })) => {
+                    if let Some(bytes) = given.mtu {
+                        mtus.insert(given.device.clone(), bytes);
+                    }
+                    if let Some(length) = given.length {
+                        let is_there = |command: &Command| {
+                            command.verb != Verb::Show && command.device.as_deref() == Some(&*given.device)
+                        };
+                        match commands.iter().any(is_there) {
+                            true => other.words += " Those that are there keep the length that they have.",
+                            false => drop(lengths.insert(given.device.clone(), length)),
+                        }
+                    }
                     passed.push((commands.len(), other));
                 }
                 Ok(Some(Line::State { device, is_up, passed: other })) => {
@@ -265,6 +279,7 @@ impl Script {
                 sleeps,
                 firewalls,
                 mtus,
+                lengths,
                 later,
                 repeats,
                 known: Vec::new(),
@@ -367,6 +382,9 @@ impl Script {
         let wrong = |problem| self.error(problem);
         let redirected = self.redirected();
         for (name, tree) in &mut trees.all {
+            if let Some(length) = self.lengths.get(name) {
+                tree.set_queue_length(*length);
+            }
             // Arriving packets are redirected before they get marks.
             if redirected.contains(name.as_str()) {
                 continue;

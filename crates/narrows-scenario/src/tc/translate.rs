@@ -12,7 +12,7 @@ use super::cbs::Shaper;
 use super::etf::LAUNCHED;
 use super::filters::Filters;
 use super::managed::Managed;
-use super::qdisc::USUAL_LIMIT;
+use super::qdisc::{OF_INTERMEDIATE, USUAL_LIMIT};
 use super::rules::{Rule, Rules};
 use super::taprio::Taprio;
 use super::tree::{Class, Qdisc, Tree};
@@ -240,7 +240,11 @@ impl Tree {
 
     /// The packets that a queue of the device holds unless a discipline says another number: its `txqueuelen`.
     fn usual_limit(&self) -> Bound {
-        if self.is_intermediate { Bound::Packets(32) } else { USUAL_LIMIT }
+        match (self.length, self.is_intermediate) {
+            (Some(length), _) => Bound::Packets(length.into()),
+            (None, true) => Bound::Packets(OF_INTERMEDIATE.into()),
+            (None, false) => USUAL_LIMIT,
+        }
     }
 
     /// Fails if packets get priorities before they come to `pfifo_fast`, which has no filters to look at them here.

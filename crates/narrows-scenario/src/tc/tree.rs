@@ -38,7 +38,9 @@ pub(super) struct Tree {
     pub(super) connections: Vec<Marked>,
     /// The classes that it puts packets into, likewise.
     pub(super) classified: Vec<Marked>,
-    /// Whether the device is an intermediate one (ifb), whose queue holds 32 packets.
+    /// How many packets a queue of the device holds unless its discipline says another number, if the script says so.
+    pub(super) length: Option<u32>,
+    /// Whether the device is an intermediate one (ifb), whose queues hold 32 packets otherwise.
     pub(super) is_intermediate: bool,
     /// Whether it is the tree of a run, which stores no filter of a class that is missing, and whose disciplines are not
     /// replaced by accident.

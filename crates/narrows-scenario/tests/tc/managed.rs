@@ -523,3 +523,35 @@ fn hhf_is_as_the_kernel_has_it() {
         &[],
     );
 }
+
+/// `fifo_init`, `htb_init` and others take the queue length that the device has then.
+#[test]
+fn queues_without_a_limit_have_the_length_of_the_device() {
+    let set = "ip link set dev eth0 txqueuelen 200\n";
+    for (command, key) in [
+        ("root pfifo", "link.up.queue=\"200 packets\""),
+        ("root bfifo", "link.up.queue=\"302800 bytes\""),
+        ("root pfifo limit 7", "link.up.queue=\"7 packets\""),
+        ("root codel", "link.up.queue={ type = \"codel\", bound = \"1000 packets\", ecn = false }"),
+    ] {
+        let found = keys(&format!("{set}tc qdisc add dev eth0 {command}\n"));
+        assert!(found.iter().any(|found| found == key), "{command}: {found:?}");
+    }
+    let class = "tc qdisc add dev eth0 root handle 1: htb default 1\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n";
+    assert!(keys(&format!("{set}{class}")).contains(&"link.up.queue=\"200 packets\"".to_owned()));
+    // What is there keeps its length.
+    assert!(keys(&format!("{class}{set}")).contains(&"link.up.queue=\"1000 packets\"".to_owned()));
+    // An intermediate device has 32 of its own.
+    let redirected = "tc qdisc add dev eth0 ingress\n\
+        tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n";
+    for (length, packets) in [("", 32), ("ifconfig ifb0 txqueuelen 500\n", 500)] {
+        let found = keys(&format!("{length}{}{redirected}", class.replace("eth0", "ifb0")));
+        assert!(found.contains(&format!("link.down.queue=\"{packets} packets\"")), "{found:?}");
+    }
+    super::fails(
+        "ip link set eth0 txqueuelen 0\n",
+        "found `0`, expected a queue length from 1 to 10000000 packets",
+        "0\n",
+        &[],
+    );
+}

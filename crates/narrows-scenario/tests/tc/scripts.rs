@@ -276,7 +276,7 @@ fn mtus_of_devices() {
     }
     fails(
         &format!("{add}sleep 1\nip link set eth0 mtu 900\n"),
-        "an MTU after `sleep`",
+        "an MTU or a queue length after `sleep`",
         "ip link",
         &["before the `sleep`"],
     );
