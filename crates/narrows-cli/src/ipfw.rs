@@ -114,6 +114,9 @@ struct Explanation<'a> {
 }
 
 /// Explains scripts, each with the equivalent scenario. Scripts before an invalid one are still explained.
+/// Whose packets the rules see.
+const WHOSE: &str = "The rules are at the client's end of a link: `out` is what it sends to the server, `in` what it receives.";
+
 fn check(args: &Check) -> Result<u8, Failure> {
     args.json.probe()?;
     let interfaces = interfaces(&args.interfaces)?;
@@ -135,7 +138,7 @@ fn check(args: &Check) -> Result<u8, Failure> {
                 false => String::new(),
             };
             let lines: String = one.explanation.iter().map(|line| format!("{line}\n")).collect();
-            format!("{title}{lines}\nThe same as a scenario:\n\n{}", one.scenario)
+            format!("{title}{lines}\n{WHOSE}\n\nThe same as a scenario:\n\n{}", one.scenario)
         };
         scripts.iter().map(one).collect::<Vec<_>>().join("\n")
     };

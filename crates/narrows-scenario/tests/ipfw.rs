@@ -561,7 +561,7 @@ fn pie_may_be_told_to_be_basic() {
         }
     }
     let script = script("pipe 1 config bw 1M pie ts\n");
-    assert_eq!(script.lines[0].remarks[1..], ["`ts` changes nothing: delays are measured by time stamps"]);
+    assert_eq!(script.lines[0].remarks[1..2], ["`ts` changes nothing: delays are measured by time stamps"]);
 }
 
 /// The keys of pipes and queues that directions of links have, too, are such keys with such values.

@@ -180,6 +180,20 @@ fn sleep_is_a_time_of_the_timeline() {
 }
 
 #[test]
+fn pipes_without_rules_and_addresses_of_nobody_are_told_of() {
+    let text = "ipfw pipe 1 config\nipfw pipe 2 config\nipfw queue 1 config pipe 3\nipfw pipe 3 config\nipfw add pipe 1 out";
+    let said = remarks(text);
+    assert_eq!(said.matches("no rule leads to pipe").count(), 1, "{said}");
+    assert!(said.contains("no rule leads to pipe 2: no packet passes it"), "{said}");
+    assert!(!remarks(&format!("{text}\nsleep 1\nipfw add pipe 2 in")).contains("no rule leads"));
+    let said = remarks("ipfw pipe 1 config\nipfw add pipe 1 ip from 127.0.0.1 to 10.0.0.1");
+    assert!(said.contains("no packet of a link is to or from `127.0.0.1`"), "{said}");
+    assert!(!remarks("ipfw pipe 1 config\nipfw add pipe 1 ip from 10.0.0.2 to any").contains("no packet"));
+    // Everything can be listed.
+    assert_eq!(rules("dnctl pipe 1 config bw 5Mbit/s && dnctl list && ipfw add pipe 1 out").len(), 1);
+}
+
+#[test]
 fn a_loop_that_never_ends_repeats() {
     let text = "ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 in\nwhile true; do\nipfw pipe 1 config bw 8Mbit/s\n\
                 sleep 5\nipfw pipe 1 config bw 2Mbit/s\nsleep 3\ndone\n";

@@ -111,6 +111,12 @@ pub(super) fn addresses(
         any |= read.iter().any(|masked| masked.mask == 0 || masked.mask == V4 && masked.address == MAPPED);
         list.extend(read);
     }
+    if list.iter().any(is_loopback) && context.is_script {
+        remarks.push(format!(
+            "no packet of a link is to or from {}, by which a host talks to itself",
+            Found(&word.text)
+        ));
+    }
     if any {
         remarks.push(format!("{} holds every address, as `any` does", Found(&word.text)));
         return Ok(Said::Any);
@@ -212,6 +218,15 @@ fn networks(
         None => Ok(vec![masked]),
         Some(set) => members(&network, masked, &set),
     }
+}
+
+/// Whether all of these addresses are those of a host for itself.
+fn is_loopback(these: &Masked) -> bool {
+    let [v4, v6] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()].map(mapped);
+    // 127.0.0.0/8
+    let mask = u128::MAX << 24;
+    these.mask & mask == mask && these.address & mask == v4 & mask
+        || these.mask == u128::MAX && these.address == v6
 }
 
 fn masked(address: IpAddr, mask: u128) -> Masked {

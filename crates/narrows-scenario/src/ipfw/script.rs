@@ -152,6 +152,7 @@ impl Script {
             problems.extend(script.missing(&places));
             script.tell_of_missing_objects(&places);
             script.tell_of_unused_schedulers(&places);
+            script.tell_of_unused_pipes(&places);
             script.bound_queues(&places);
         }
         if problems.is_empty() { Ok(script) } else { Err(problems.into_error(file, text)) }
@@ -459,6 +460,30 @@ impl Script {
         }
     }
 
+    /// Adds a remark to each line that configures a pipe to which no rule leads, now or later.
+    fn tell_of_unused_pipes(&mut self, places: &Places) {
+        let rules: Vec<&Rule> = self.rules.iter().chain(self.later.rules()).collect();
+        if rules.iter().any(|rule| {
+            matches!(
+                rule.action,
+                Action::Pipe(Argument::TableArgument) | Action::Queue(Argument::TableArgument)
+            )
+        }) {
+            return;
+        }
+        let mut used: BTreeSet<u32> = self.objects.values().filter_map(Config::parent).collect();
+        used.extend(rules.iter().filter_map(|rule| match rule.action {
+            Action::Pipe(Argument::Number(number)) => Some(number),
+            _ => None,
+        }));
+        for (&number, &line) in places.pipes.iter().filter(|(number, _)| !used.contains(number)) {
+            let is_there = self.objects.contains_key(&(Object::Pipe, number));
+            if let Some(line) = self.lines.get_mut(line).filter(|_| is_there) {
+                line.remarks.push(format!("no rule leads to pipe {number}: no packet passes it"));
+            }
+        }
+    }
+
     /// The pipes and queues that rules lead to and that are not configured at the start: packets of these rules are dropped.
     pub(super) fn missing_objects(&self) -> BTreeSet<(Object, u32)> {
         let to = |rule: &Rule| match rule.action {
@@ -608,6 +633,8 @@ struct Places {
     typed: BTreeMap<u32, usize>,
     /// Positions of the last lines that configure queues.
     configured: BTreeMap<u32, usize>,
+    /// The same of pipes.
+    pipes: BTreeMap<u32, usize>,
     /// The last `disable firewall` that no `enable firewall` follows.
     disabled: Option<Range<usize>>,
 }
@@ -619,10 +646,12 @@ impl Places {
         {
             self.typed.insert(config.number, at);
         }
-        if let Command::Configure(config) = command
-            && config.object == Object::Queue
-        {
-            self.configured.insert(config.number, at);
+        if let Command::Configure(config) = command {
+            match config.object {
+                Object::Queue => drop(self.configured.insert(config.number, at)),
+                Object::Pipe => drop(self.pipes.insert(config.number, at)),
+                Object::Scheduler => {}
+            }
         }
         match command {
             Command::Add(Rule { action: Action::Nat(Argument::Number(number)), .. }) => {

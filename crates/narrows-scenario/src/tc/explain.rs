@@ -60,14 +60,23 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                 _ if change.is_some() => words.extend(change),
                 // The explanation of a double queue may not apply there.
                 (qdisc::Kind::Netem(netem), Some(Parent::Of(_)))
-                    if matches!(netem.kind, netem::Kind::Netem(_)) => words.push(
-                    "In a class it is the kernel's single queue, exactly; with `tbf` alone it becomes a link of two queues.".into(),
-                ),
+                    if matches!(netem.kind, netem::Kind::Netem(_)) =>
+                {
+                    let options = netem.explain().options.into_iter();
+                    words.extend(
+                        options
+                            .filter(|option| !option.text.starts_with("limit"))
+                            .flat_map(|option| option.meaning),
+                    );
+                    words.push("Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue, whose limit counts packets in the delay, too.".into());
+                }
                 (qdisc::Kind::Netem(_), _) if command.verb != Verb::Add => {
                     // A change keeps the rate, with which none overtakes another.
-                    let kept = |word: String| match word.as_str() {
+                    let kept = |word: String| {
+                        match word.as_str() {
                         netem::OVERTAKES => "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.".into(),
                         _ => word,
+                    }
                     };
                     words.extend(of_qdisc(kind).into_iter().map(kept));
                 }

@@ -1,5 +1,6 @@
 //! Filters: which packets go to which class.
 
+use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 
 use narrows_core::classify::Families;
@@ -16,7 +17,7 @@ use super::{abbreviation, flower, protocol};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem, one_of};
-use crate::value::Match;
+use crate::value::{Match, Party};
 
 /// What stands before the kind of a filter.
 #[derive(Clone, Debug, Default)]
@@ -175,6 +176,27 @@ impl Which {
     /// Packets with a condition, which may be that of all packets.
     pub(super) fn of(all: Match) -> Self {
         Self::Match(Some(all).filter(|all| *all != Match::default()).map(Box::new))
+    }
+
+    /// An address of a host for itself that packets must have.
+    fn loopback(&self) -> Option<IpAddr> {
+        let all = match self {
+            Self::Match(matches) => matches.as_deref(),
+            Self::Mark(mark) => mark.also.as_deref(),
+            _ => None,
+        }?;
+        let of = |parties: &[Party]| {
+            let mut found = None;
+            let is_own = |party: &Party| match party {
+                Party::Network { ip, prefix } if ip.is_loopback() && (ip.is_ipv6() || *prefix >= 8) => {
+                    found = Some(*ip);
+                    true
+                }
+                _ => false,
+            };
+            (!parties.is_empty() && parties.iter().all(is_own)).then_some(found).flatten()
+        };
+        of(&all.sources).or(of(&all.destinations))
     }
 }
 
@@ -457,6 +479,9 @@ pub(super) fn read(
     if !ends && which != Which::AnyMark {
         verdict = Verdict::Next;
     }
+    notices.extend(which.loopback().map(|address| {
+        format!("No packet of a link is to or from {address}, by which a host talks to itself: the filter matches none.")
+    }));
     Ok(Filter {
         kind: name,
         prio: head.prio.unwrap_or(0),

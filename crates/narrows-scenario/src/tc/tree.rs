@@ -387,8 +387,10 @@ impl Tree {
 
     fn no_qdisc(&self, handle: Handle) -> Problem {
         let known: Vec<String> = self.qdiscs.iter().map(|qdisc| qdisc.handle.to_string()).collect();
-        let problem = Problem::new(format!("there is no discipline {}", handle.qdisc()));
+        let problem = Problem::new(format!("there is no discipline {} at this device", handle.qdisc()));
         match &known[..] {
+            [] if self.ingress.is_some() => problem
+                .help("the one for packets that arrive is always ffff:, whatever its `handle`: parent ffff:"),
             [] => problem.help("there is none: start with one at the root"),
             _ => problem.help(format!("there is {}", known.join(", "))),
         }

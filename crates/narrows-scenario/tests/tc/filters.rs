@@ -809,3 +809,19 @@ fn policers_may_count_packets() {
         &["pkts_rate 1000 pkts_burst 400"],
     );
 }
+
+#[test]
+fn no_packet_of_a_link_has_an_address_of_a_host_for_itself() {
+    let of = |address: &str| {
+        let text = format!(
+            "tc qdisc add dev lo root handle 1: prio\n\
+             tc filter add dev lo parent 1: protocol ip u32 match ip dst {address} flowid 1:1\n"
+        );
+        let said = narrows_scenario::tc::Script::parse(&text, "x.sh").unwrap().explain().unwrap();
+        said.into_iter()
+            .flat_map(|one| one.words)
+            .any(|words| words.contains("by which a host talks to itself"))
+    };
+    assert!(of("127.0.0.1/32") && of("127.0.0.0/8"));
+    assert!(!of("127.0.0.1/1") && !of("10.0.0.1/32"));
+}

@@ -719,7 +719,7 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc class add dev eth0 parent 2: classid 2:20 htb rate 2mbit\n",
-            "there is no discipline 2:",
+            "there is no discipline 2: at this device",
             "tc class",
             &["there is 1:"],
         ),

@@ -502,6 +502,27 @@ fn scripts_have_the_arguments_that_they_are_started_with() {
     assert!(given(&["eth0"]).unwrap_err().to_string().contains("there is no command of tc"));
 }
 
+/// A session as people show it.
+#[test]
+fn prompts_stand_before_commands() {
+    for text in [
+        "$ D=2\n$ sudo tc qdisc add dev eth0 root netem delay ${D}ms\n",
+        "# D=2\n# tc qdisc add dev eth0 root netem delay ${D}ms\n",
+        "root@gateway:~# tc qdisc add dev eth0 root netem delay 2ms\n",
+        "[root@gateway ~]# D=2\n[root@gateway ~]# tc qdisc add dev eth0 root netem delay ${D}ms\n",
+        "alice@host:/etc/net$ sudo tc qdisc add dev eth0 root netem delay 2ms\n",
+        "mininet> h1 tc qdisc add dev eth0 root netem delay 2ms\n",
+    ] {
+        assert_eq!(keys(text), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    fails(
+        "tc qdisc add dev eth0 handle 1: ingress\ntc filter add dev eth0 parent 1: matchall action drop\n",
+        "there is no discipline 1: at this device",
+        "tc filter",
+        &["parent ffff:"],
+    );
+}
+
 /// What tc prints when it changes something is nothing, and a shell runs nothing then.
 #[test]
 fn commands_may_stand_where_their_output_is_run() {

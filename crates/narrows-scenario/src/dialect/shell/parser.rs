@@ -75,19 +75,22 @@ impl<'a> Parser<'a> {
                     Some(length) => self.at = (self.at + length).min(self.text.len()),
                     None => return,
                 },
-                b'#' if self.is_prompt() => self.at += 1,
+                _ if self.prompt() > 0 => self.at += self.prompt(),
                 b'#' => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
                 _ => return,
             }
         }
     }
 
-    /// Whether `#` is the prompt before a command.
-    fn is_prompt(&self) -> bool {
+    /// The length of a prompt before a command, as in a session that somebody shows.
+    fn prompt(&self) -> usize {
         let is_first =
             self.text[..self.at].rsplit('\n').next().is_some_and(|before| before.trim().is_empty());
         let line = self.rest().split('\n').next().unwrap_or_default();
-        self.has_prompts && is_first && line.trim_start_matches('#').trim_start().starts_with("tc ")
+        match is_first {
+            true => scan::prompt(line, self.has_prompts),
+            false => 0,
+        }
     }
 
     /// Takes a line end, with the here-documents behind it.

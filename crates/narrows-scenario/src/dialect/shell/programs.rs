@@ -88,7 +88,9 @@ pub(super) fn success(words: &[&str]) -> Success {
         .find(|(program, ..)| *program == name)
         .map_or(Success::Assumed, |(_, known, _)| *known);
     let is_own = matches!(name, "tc" | "ipfw" | "dnctl");
-    match is_own {
+    // Everything can be listed, if there is nothing.
+    let lists_all = matches!(rest, [.., "list" | "show"]) && matches!(name, "ipfw" | "dnctl");
+    match is_own && !lists_all {
         true if rest.iter().any(|word| ASKS.contains(word)) => Success::Asks,
         true if rest.iter().any(|word| DELETES.contains(word)) => Success::Assumed,
         _ => known,

@@ -194,3 +194,38 @@ pub(super) fn braces(text: &str, start: usize, depth: usize) -> Result<usize, Pr
     }
     Err(Problem::new("`${` without `}`").at(&(start.saturating_sub(1)..start + 1)))
 }
+
+/// The length of a prompt at the start of a line: `$ `, `user@host:~# `, `[user@host dir]$ `, `mininet> h1 `; and `#` before a
+/// command, where that is one.
+pub(super) fn prompt(line: &str, has_prompts: bool) -> usize {
+    if line.starts_with("$ ") {
+        return 2;
+    }
+    if line.starts_with('#') {
+        let command = line.trim_start_matches('#').trim_start();
+        let is_assigned = name_length(command) > 0
+            && command[name_length(command)..].starts_with('=')
+            && !command.trim_end().contains(char::is_whitespace);
+        let is_command = ["tc ", "iptables -", "ip link "].iter().any(|start| command.starts_with(start));
+        return if has_prompts && (is_command || is_assigned) { line.len() - command.len() } else { 0 };
+    }
+    if let Some(rest) = line.strip_prefix("mininet> ") {
+        // The host, before its command.
+        let host = rest.split_whitespace().next().unwrap_or_default();
+        let is_host = host.len() > 1 && host[1..].bytes().all(|byte| byte.is_ascii_digit());
+        let start = line.len() - rest.trim_start().len();
+        return start + if is_host { host.len() } else { 0 };
+    }
+    let is_host = |word: &str| {
+        let (user, host) = word.trim_start_matches('[').split_once('@').unwrap_or_default();
+        let is_plain = |text: &str| {
+            text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-:~/#$]".contains(c)) && !text.is_empty()
+        };
+        is_plain(user) && is_plain(host)
+    };
+    if !line.split_whitespace().next().is_some_and(is_host) {
+        return 0;
+    }
+    let end = line.match_indices(['#', '$']).map(|(at, _)| at + 1).find(|at| line[*at..].starts_with(' '));
+    end.filter(|end| *end < 80 && !line[..*end].contains(['"', '\'', '=', ';', '|', '('])).unwrap_or(0)
+}

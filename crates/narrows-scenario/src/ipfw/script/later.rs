@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
 
 use narrows_core::Duration;
+use narrows_core::rules::Rule;
 
 use super::{ExplainedLine, Script};
 use crate::dialect::shell::raises_rights;
@@ -52,6 +53,11 @@ impl LaterCommand {
 impl Later {
     pub(super) fn has_begun(&self) -> bool {
         self.now > Duration::ZERO
+    }
+
+    /// The rules at the end, if commands change them.
+    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.latest.iter().flat_map(|latest| &latest.rules)
     }
 
     /// Whether a pipe, queue or scheduler exists at the end.
