@@ -109,7 +109,9 @@ pub enum Kind {
 
 /// Name of the text in errors.
 const NAME: &str = "netem";
-/// How delays are explained that do not keep packets in order.
+/// How delays are explained that have a jitter, and no distribution.
+pub(crate) const UNIFORM: &str = "No distribution is named: the jitter is uniform, despite the manual page.";
+/// How those are explained that do not keep packets in order.
 pub(crate) const OVERTAKES: &str =
     "A packet with a shorter delay may overtake the one before it, as in NetEm.";
 

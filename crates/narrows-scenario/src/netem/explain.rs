@@ -71,7 +71,7 @@ impl Netem {
             });
         }
         if said("delay") && !said("distribution") && self.jitter > Duration::ZERO {
-            notes.push("No distribution is named: the jitter is uniform, despite the manual page.".into());
+            notes.push(super::UNIFORM.into());
         }
         notes
     }

@@ -71,9 +71,10 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                     words.push("Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue, whose limit counts packets in the delay, too.".into());
                 }
                 (qdisc::Kind::Netem(_), _) if command.verb != Verb::Add => {
-                    // A change keeps the rate, with which none overtakes another.
+                    // A change keeps the distribution, and the rate, with which none overtakes another.
                     let kept = |word: String| {
                         match word.as_str() {
+                        netem::UNIFORM => "No distribution is named: that of before stays, or the jitter is uniform.".into(),
                         netem::OVERTAKES => "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.".into(),
                         _ => word,
                     }
@@ -129,11 +130,11 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
         }
         qdisc::Kind::Htb(htb) => vec![match htb.default {
             0 => "A tree of token buckets. Unclassified packets are not shaped.".into(),
-            class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}."),
+            class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}, if it is there; otherwise they are not shaped."),
         }],
         qdisc::Kind::Hfsc(default) => vec![match default {
             0 => "A tree of service curves. Unclassified packets are dropped.".into(),
-            class => format!("A tree of service curves. Unclassified packets go to the class {class:x}."),
+            class => format!("A tree of service curves. Unclassified packets go to the class {class:x}, if it is there; otherwise they are dropped."),
         }],
         qdisc::Kind::Cbq(keys) => vec![format!(
             "A tree of classes on a wire of {}, limited to their rates by idle time; the mean packet is {}.",

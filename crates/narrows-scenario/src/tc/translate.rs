@@ -529,10 +529,14 @@ impl Tree {
                     drops = true;
                     None
                 }
-                qdisc::Kind::Htb(_) => {
+                qdisc::Kind::Htb(htb) => {
                     let class = direct();
+                    let why = match htb.default {
+                        0 => "Without a catch-all filter or `default`,".to_owned(),
+                        class => format!("The default class {class:x} is not there:"),
+                    };
                     notes.push(format!(
-                        "Without a catch-all filter or `default`, unclassified packets are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s."
+                        "{why} unclassified packets are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s."
                     ));
                     Some((DIRECT, class))
                 }
