@@ -36,6 +36,7 @@ mod reader;
 mod rule;
 mod script;
 mod sets;
+mod shown;
 mod source;
 mod table;
 mod text;

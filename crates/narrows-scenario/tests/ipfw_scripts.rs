@@ -179,6 +179,43 @@ fn sleep_is_a_time_of_the_timeline() {
     }
 }
 
+/// As FreeBSD 14 prints them, and older versions.
+#[test]
+fn what_ipfw_prints_is_read_as_what_makes_it() {
+    let printed = "# ipfw show\n\
+        00100   12    4711 pipe 1 ip from any to any out // up\n\
+        60003   26    5798 queue 2 ip from any to any in via igb0\n\
+        65535 1000 1000000 allow ip from any to any\n\
+        # ipfw pipe show\n\
+        00001:  10.500 Mbit/s   20 ms burst 0 \n\
+        q131073  30 sl. 0 flows (1 buckets) sched 65537 weight 0 lmax 0 pri 0 droptail\n\
+        \x20sched 65537 type FIFO flags 0x1 256 buckets 0 active\n\
+        \x20   mask:  0x00 0x00000000/0x0000 -> 0xffffffff/0x0000\n\
+        BKT Prot ___Source IP/port____ ____Dest. IP/port____ Tot_pkt/bytes Pkt/Byte Drp\n\
+        226 ip      10.2.162.240/0             0.0.0.0/0        3      122  0    0   0\n\
+        00003: 512.000 Kbit/s    0 ms burst 0 \n\
+        # ipfw queue show\n\
+        q00002  50 sl. 0 flows (1 buckets) sched 3 weight 7 lmax 0 pri 0 droptail\n\
+        # ipfw sched show\n\
+        00003: 512.000 Kbit/s    0 ms burst 0 \n\
+        \x20sched 3 type WF2Q+ flags 0x0 0 buckets 0 active\n";
+    let typed = "ipfw pipe 1 config bw 10500Kbit/s delay 20 queue 30 mask dst-ip 0xffffffff\n\
+        ipfw pipe 3 config bw 512Kbit/s\nipfw sched 3 config type wf2q+\nipfw queue 2 config sched 3 weight 7 queue 50\n\
+        ipfw add 100 pipe 1 ip from any to any out // up\nipfw add 60003 queue 2 ip from any to any in via igb0\n";
+    assert_eq!(toml(printed), toml(typed));
+    let old = "00001: 640.000 Kbit/s   64 ms   30 sl. 1 queues (1 buckets) droptail\n00002: unlimited    0 ms  100 KB 1 queues (1 buckets)\n00100 pipe 1 ip from any to any out\n00200 pipe 2 ip from any to any in\n";
+    assert_eq!(
+        toml(old),
+        toml(
+            "pipe 1 config bw 640Kbit/s delay 64 queue 30\npipe 2 config queue 100KBytes\nadd 100 pipe 1 ip from any to any out\nadd 200 pipe 2 ip from any to any in\n"
+        )
+    );
+    // What is denied in the end is denied here, too.
+    assert_eq!(rules("00010 allow udp from any to any\n65535 deny ip from any to any\n").len(), 2);
+    let shown = error("00010 allow udp from nowhere! to any\n");
+    assert!(shown.contains("script:1:22"), "{shown}");
+}
+
 #[test]
 fn pipes_without_rules_and_addresses_of_nobody_are_told_of() {
     let text = "ipfw pipe 1 config\nipfw pipe 2 config\nipfw queue 1 config pipe 3\nipfw pipe 3 config\nipfw add pipe 1 out";

@@ -10,12 +10,16 @@ use std::ops::Range;
 use super::lexer::{Line, Word, ends_with_backslash, physical, raw_lines};
 use super::pf::{Pf, is_pf};
 use super::programs;
+use super::shown;
 use super::verbs::{is_command, is_program};
 use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, as_words, raises_rights};
 use crate::problem::Problem;
 
 /// The commands of a script in order, each with the problem if it cannot be read.
 pub(super) fn commands(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
+    if let Some(shown) = shown::commands(text) {
+        return shown.into_iter().map(Ok).collect();
+    }
     let found = read(text, start);
     if !found.is_empty() {
         return found;
