@@ -516,6 +516,12 @@ fn prompts_stand_before_commands() {
         assert_eq!(keys(text), ["link.up.delay=\"2ms\""], "{text}");
     }
     fails(
+        "tc qdisc add dev <your interface> root netem delay 2ms\n",
+        "`<your interface>` stands for a word that is to be written there",
+        "<your",
+        &[],
+    );
+    fails(
         "tc qdisc add dev eth0 handle 1: ingress\ntc filter add dev eth0 parent 1: matchall action drop\n",
         "there is no discipline 1: at this device",
         "tc filter",

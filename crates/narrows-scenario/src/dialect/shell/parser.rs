@@ -633,6 +633,14 @@ impl<'a> Parser<'a> {
         if !is_one {
             return Ok(None);
         }
+        if let Some(length) = placeholder(rest) {
+            return Err(Problem::new(format!(
+                "{} stands for a word that is to be written there",
+                Found(&rest[..length])
+            ))
+            .at(&(self.at..self.at + length))
+            .help("a shell reads a file of that name"));
+        }
         let descriptor = &self.rest()[..digits];
         self.at += digits;
         let operators = ["<<<", "<<-", "<<", "<&", "<>", "<", "&>>", "&>", ">>", ">&", ">|", ">"];
@@ -705,4 +713,15 @@ fn calculations(text: &str, header: Range<usize>) -> Option<[Range<usize>; 3]> {
         start += part.len() + 1;
     }
     all.try_into().ok()
+}
+
+/// The length of `<INTERFACE>` and the like, as manuals have them.
+fn placeholder(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('<')?;
+    let length = inside.find('>')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_- ".contains(c);
+    let is_one = inside[..length].starts_with(|c: char| c.is_ascii_alphabetic())
+        && !inside[..length].ends_with(' ')
+        && inside[..length].chars().all(is_name);
+    is_one.then_some(length + 2)
 }
