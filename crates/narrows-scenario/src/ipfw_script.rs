@@ -74,6 +74,8 @@ enum Guess {
     Translated,
     /// A router's, towards the client.
     Router,
+    /// The same, and this one is towards the server.
+    Between(String),
 }
 
 impl Script {
@@ -142,6 +144,14 @@ impl Script {
             };
             let is = if named.is_router { Guess::Router } else { Guess::Client };
             guess = Some((name, *line, is));
+        } else if interfaces.is_empty()
+            && named.is_router
+            && let Some((name, other, line)) = named.two(|name| known.iter().any(|known| fits(name, known)))
+        {
+            // A link has two ends: which one is the client's makes no difference but for the names.
+            outside.push(name);
+            inside.push(other);
+            guess = Some((name, line, Guess::Between(other.to_owned())));
         }
         let context = Context {
             interfaces: &inside,
@@ -160,6 +170,9 @@ impl Script {
             explained.remarks.push(match is {
                 Guess::Router => format!(
                     "{name} is assumed to be a router's interface towards the client, which receives what the client sends; --interface {name}=client turns this round"
+                ),
+                Guess::Between(other) => format!(
+                    "{name} is assumed to be a router's interface towards the client, and {other} that towards the server; --interface {name}=client --interface {other}=server turns this round"
                 ),
                 Guess::Translated => {
                     format!("{name} is assumed to be the client's interface, whose address a translator uses")

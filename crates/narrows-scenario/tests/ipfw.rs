@@ -632,10 +632,15 @@ fn interfaces_of_rules_are_those_of_the_hosts() {
     let (guessed, remark) = comes_to("recv em0", &[]);
     assert_eq!(guessed, rule("in"));
     assert!(remark.starts_with("em0 is assumed to be the client's interface"), "{remark}");
-    // Two have no one reading, and another than the one that is given is nobody's.
-    for (written, given) in
-        [("recv em0 xmit em1", &[][..]), ("recv em0", &["em1=client"]), ("via none", &["em0=client"])]
-    {
+    // Of a router with two, the one that is named first is taken as the client's side.
+    let (_, remark) = comes_to("recv em0 xmit em1", &[]);
+    assert!(
+        remark.starts_with("em0 is assumed to be a router's interface towards the client, and em1"),
+        "{remark}"
+    );
+    assert_eq!(comes_to("out recv em1 xmit em0", &["em0=server", "em1=client"]).0, rule("in in"));
+    // Another than the one that is given is nobody's.
+    for (written, given) in [("recv em0", &["em1=client"]), ("via none", &["em0=client"])] {
         match read(written, given) {
             Err(error) => {
                 let shown = error.to_string();

@@ -599,7 +599,7 @@ fn a_firewall_that_is_enabled_again() {
 /// The error names all interfaces that have to be assigned.
 #[test]
 fn several_unknown_interfaces() {
-    let text = "pipe 1 config\nadd pipe 1 in via em0\nadd pipe 1 recv em1 xmit em0";
+    let text = "pipe 1 config\nadd pipe 1 in via em0\nadd pipe 1 out via em1";
     let found = error(text);
     assert!(
         found.contains("--interface em0=client")
@@ -730,6 +730,33 @@ fn rules_of_pf_that_lead_to_pipes() {
         rules(&format!("{dnctl}echo 'dummynet out on lo0 proto udp all pipe 1' | pfctl -f -\n")),
         ["pipe 1 udp from any to any"]
     );
+    // What a host sends to itself goes out and comes in: it passes the pipes of both.
+    let twice = rules(&format!(
+        "{dnctl}pfctl -f - <<EOF\ndummynet out proto tcp from 127.0.0.1 to any pipe 1\n\
+         dummynet on lo0 proto udp all pipe 2\nEOF\n"
+    ));
+    assert_eq!(
+        twice,
+        [
+            // Out: two rules, the rest, and two pipes.
+            "skipto 40003 udp from any to any",
+            "skipto 40005 tcp from any to any",
+            "skipto 40007 ip from any to any",
+            "pipe 2 ip from any to any",
+            "skipto 40007 ip from any to any",
+            "pipe 1 ip from any to any",
+            "skipto 40007 ip from any to any",
+            // In: one.
+            "skipto 40009 udp from any to any",
+            "skipto 40011 ip from any to any",
+            "pipe 2 ip from any to any",
+            "skipto 40011 ip from any to any",
+        ]
+    );
+    let mixed = format!(
+        "{dnctl}pfctl -f - <<EOF\ndummynet in on lo0 all pipe 1\ndummynet out on lo0 all pipe 1\ndummynet out on en0 all pipe 2\nEOF\n"
+    );
+    assert!(error(&mixed).contains("a rule beside those for what goes out at lo0"), "{}", error(&mixed));
     // What is excepted goes past all of them.
     assert_eq!(
         rules(&format!(

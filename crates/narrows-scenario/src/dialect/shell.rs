@@ -41,7 +41,7 @@ use std::path::Path;
 
 pub(crate) use self::field::Expanded;
 use self::parser::Parser;
-pub(crate) use self::programs::{is_batch_flag, raises_rights};
+pub(crate) use self::programs::{is_batch_flag, is_of_system, raises_rights};
 pub(crate) use self::state::InputLine;
 use self::state::Runner;
 use self::tree::{Chain, Command, List, Node};

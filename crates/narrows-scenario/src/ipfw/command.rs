@@ -336,6 +336,12 @@ fn about_rules(
             }
             Command::Delete(Rules { numbers, set })
         }
+        // `dnctl show queue`
+        "list" | "show" | "print"
+            if words.take_if(&["pipe", "queue", "sched", "link", "flowset", "all"]).is_some() =>
+        {
+            Command::Nothing
+        }
         name @ ("list" | "show" | "print") => Command::List(Listing {
             rules: Rules { numbers: rule_numbers(words)?, set },
             counters: flags.counters || name == "show",

@@ -124,6 +124,24 @@ impl Named {
     }
 }
 
+impl Named {
+    /// The two interfaces that rules name besides known ones, if there are two, and the line of the first.
+    pub(crate) fn two(&self, is_known: impl Fn(&str) -> bool) -> Option<(&String, &String, usize)> {
+        let mut unknown: Vec<(&String, usize)> = Vec::new();
+        for (name, _, line) in self.all.iter().filter(|(name, ..)| !is_known(name)) {
+            if !unknown.iter().any(|(other, _)| *other == name) {
+                unknown.push((name, *line));
+            }
+        }
+        match unknown[..] {
+            [(one, line), (other, _)] if !one.contains(['*', '?']) && !other.contains(['*', '?']) => {
+                Some((one, other, line))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The interface of `nat N config if NAME`.
 fn of_translator(words: &[Word]) -> Option<&Word> {
     let at = words.iter().take(4).position(|word| word.text == "nat")?;

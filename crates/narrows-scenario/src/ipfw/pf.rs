@@ -160,11 +160,14 @@ impl Pf {
         let ways: BTreeSet<&str> =
             all.iter().filter_map(|(rule, _): &(Rule, _)| rule.loopback.as_deref()).collect();
         if ways.len() > 1 || ways.contains("") {
-            return Err(Problem::new(format!(
-                "rules for what goes out at {LOOPBACK} and for what comes in there"
-            ))
-            .at(&call.span)
-            .help("every packet passes both there: write rules for one of them"));
+            if let Some((_, span)) = all.iter().find(|(rule, _)| rule.loopback.is_none()) {
+                return Err(Problem::new(format!(
+                    "a rule beside those for what goes out at {LOOPBACK} and comes in there"
+                ))
+                .at(span)
+                .help("the link stands for that device then: leave out the rules for others"));
+            }
+            return Ok([lines, self.twice(flags.anchor, all, &call.span, &line)].concat());
         }
         for (rule, span) in all.into_iter().rev() {
             rules.insert(if rule.is_quick { 0 } else { rules.len() }, (rule.text, span));
@@ -177,6 +180,49 @@ impl Pf {
             lines.push(line(&format!("ipfw add {rule} {text}"), &span));
         }
         Ok(lines)
+    }
+}
+
+impl Pf {
+    /// The rules for packets that go out at the loopback device, and then come in there, so that they pass the pipes of both: for
+    /// each of the two, a rule sends packets to a rule for its pipe, and behind that to the second part, or the end.
+    fn twice(
+        &mut self,
+        anchor: &str,
+        all: Vec<(Rule, Range<usize>)>,
+        span: &Range<usize>,
+        line: &impl Fn(&str, &Range<usize>) -> Line,
+    ) -> Vec<Line> {
+        let mut lines = vec![line("sysctl net.inet.ip.fw.one_pass=0", span)];
+        for way in ["out", "in"] {
+            let mut rules: Vec<&(Rule, Range<usize>)> = Vec::new();
+            let of_way = |(rule, _): &&(Rule, Range<usize>)| {
+                rule.loopback.as_deref().is_some_and(|own| own.is_empty() || own == way)
+            };
+            for rule in all.iter().filter(of_way).rev() {
+                rules.insert(if rule.0.is_quick { 0 } else { rules.len() }, rule);
+            }
+            // As many rules that look at packets, one for the others, and two for each pipe.
+            let count = rules.len() as u32;
+            let first = FIRST + self.count;
+            let end = first + 3 * count + 1;
+            let mut add = |number: u32, text: String, span: &Range<usize>| {
+                self.loaded.entry(anchor.to_owned()).or_default().push(number);
+                lines.push(line(&format!("ipfw add {number} {text}"), span));
+            };
+            for (at, (rule, span)) in (0..).zip(&rules) {
+                add(first + at, format!("skipto {} {}", first + count + 1 + 2 * at, rule.packets), span);
+            }
+            add(first + count, format!("skipto {end} ip from any to any"), span);
+            for (at, (rule, span)) in (0..).zip(&rules) {
+                let number = first + count + 1 + 2 * at;
+                let target = if rule.has_target { rule.target.as_str() } else { "count" };
+                add(number, format!("{target} ip from any to any"), span);
+                add(number + 1, format!("skipto {end} ip from any to any"), span);
+            }
+            self.count += 3 * count + 1;
+        }
+        lines
     }
 }
 
@@ -194,6 +240,10 @@ fn spaced(text: &str) -> String {
 #[derive(Debug)]
 struct Rule {
     text: String,
+    /// The pipe or queue.
+    target: String,
+    /// The packets, at the loopback device.
+    packets: String,
     is_quick: bool,
     /// It leads to a pipe or a queue; otherwise its packets are excepted from such.
     has_target: bool,
@@ -257,10 +307,11 @@ fn rule(words: &[String], has_target: bool) -> Result<Rule, Problem> {
             (family.to_owned(), format!(" {{ {} }}", all.join(" or ")))
         }
     };
-    let mut text = format!("{target} {protocol} from {from} to {to}{others}");
+    let packets = format!("{protocol} from {from} to {to}{others}");
+    let mut text = format!("{target} {packets}");
     // What passes the loopback device goes out and comes in there, in both directions.
-    if interface == LOOPBACK {
-        return Ok(Rule { text, is_quick, has_target, loopback: Some(way.to_owned()) });
+    if interface == LOOPBACK || from.is_own || to.is_own {
+        return Ok(Rule { text, target, packets, is_quick, has_target, loopback: Some(way.to_owned()) });
     }
     if !way.is_empty() {
         text += &format!(" {way}");
@@ -270,7 +321,7 @@ fn rule(words: &[String], has_target: bool) -> Result<Rule, Problem> {
     } else if !interface.is_empty() {
         text += &format!(" via {interface}");
     }
-    Ok(Rule { text, is_quick, has_target, loopback: None })
+    Ok(Rule { text, target, packets, is_quick, has_target, loopback: None })
 }
 
 /// An address and ports.
@@ -279,6 +330,8 @@ struct End {
     addresses: Vec<String>,
     is_negated: bool,
     ports: Vec<String>,
+    /// It is the host for itself: packets pass the loopback device.
+    is_own: bool,
 }
 
 impl std::fmt::Display for End {
@@ -313,9 +366,14 @@ impl End {
         if let Some(odd) = end.addresses.iter().find(is_odd) {
             return Err(Problem::new(format!("the addresses {} of pf are not known", Found(odd))));
         }
-        let is_own = |address: &&String| matches!(address.as_str(), "localhost" | "127.0.0.1" | "::1");
-        if let Some(own) = end.addresses.iter().find(is_own) {
-            return Err(Problem::new(format!("no packet of a link is to or from {}", Found(own))));
+        let is_own = |address: &String| matches!(address.as_str(), "localhost" | "127.0.0.1" | "::1");
+        if end.addresses.iter().any(is_own) {
+            if end.is_negated || !end.addresses.iter().all(is_own) {
+                return Err(Problem::new("an address of the host for itself among others")
+                    .help("write rules for those of the link alone, or for 127.0.0.1 alone"));
+            }
+            end.is_own = true;
+            end.addresses.clear();
         }
         if words.peek() == Some(&"port") {
             end.ports = ports(words)?;
@@ -385,6 +443,7 @@ mod tests {
                 "queue 3 ip4 from 10.0.0.0/24 1-1023 to 1.2.3.4,1.2.3.5 80,443 { proto tcp or proto udp } out",
                 false,
             ),
+            ("out from any to localhost port 80 pipe 1", "pipe 1 ip from any to any 80", false),
             ("from any to !10.0.0.1 pipe 1", "pipe 1 ip from any to not 10.0.0.1", false),
             (
                 "out proto { tcp udp } to port = 25 pipe 4",
@@ -398,7 +457,10 @@ mod tests {
             ("out from any to any", "a rule of pf without `pipe` or `queue`"),
             ("out from any to any pipe", "`pipe` lacks a number"),
             ("out from any to <hosts> pipe 1", "the addresses `<hosts>` of pf are not known"),
-            ("out from any to localhost pipe 1", "no packet of a link is to or from `localhost`"),
+            (
+                "out from any to { localhost 10.0.0.1 } pipe 1",
+                "an address of the host for itself among others",
+            ),
             ("sideways all pipe 1", "`sideways` in a rule of pf is not understood"),
         ] {
             assert_eq!(read(pf), Err(title.to_owned()), "{pf}");

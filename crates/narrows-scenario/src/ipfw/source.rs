@@ -122,6 +122,10 @@ fn one(text: &str, call: &Call<'_>, number: usize) -> Result<Option<Line>, Probl
     if call.reads_lines {
         return Ok(None);
     }
+    // A shell finds no program with a number as its name.
+    if call.role == Role::Command && first.text.starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(None);
+    }
     let counts = is_program(&first.text) || programs::is_refused(&first.text);
     match call.role {
         Role::Piped if !counts => Ok(None),

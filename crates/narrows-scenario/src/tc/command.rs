@@ -151,7 +151,7 @@ impl Command {
             shared.enter(namespace);
         }
         let object = words.take().ok_or_else(|| wrong(Problem::new("the command is missing")))?;
-        if !OBJECTS.iter().any(|known| object.text.len() > 1 && known.starts_with(object.text)) {
+        if !OBJECTS.iter().any(|known| known.starts_with(object.text)) || object.text.is_empty() {
             let problem = object.problem(format!("{} is not understood", Found(object.text)));
             if object.text.len() > 1 && "actions".starts_with(object.text) {
                 return Err(

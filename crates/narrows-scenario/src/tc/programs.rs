@@ -1,6 +1,7 @@
 //! Programs of a script other than tc: those that run tc elsewhere, those that prepare devices, and those that narrows does
 //! not know.
 
+use crate::dialect::shell::is_of_system;
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
 use crate::problem::{Found, Problem};
@@ -18,6 +19,10 @@ const OTHERS: &[(&str, &str)] = &[
     ("modprobe", "There are no kernel modules here."),
     ("insmod", "There are no kernel modules here."),
     ("rmmod", "There are no kernel modules here."),
+    ("nmcli", "Devices here exist and are up."),
+    ("networkctl", "Devices here exist and are up."),
+    ("iw", "Devices here exist and are up."),
+    ("iwconfig", "Devices here exist and are up."),
     ("ethtool", "Packets are single segments here, as if offloads were off."),
     ("ifconfig", "Devices here exist and are up."),
     ("sysctl", "Hosts here have the kernel's defaults."),
@@ -35,7 +40,11 @@ const OTHERS: &[(&str, &str)] = &[
     ("mkdir", "It makes a folder."),
     ("mount", "It makes a file system accessible."),
     ("cd", "It changes the folder of the shell."),
+    (".", OF_SYSTEM),
+    ("source", OF_SYSTEM),
 ];
+
+const OF_SYSTEM: &str = "A file of the host, which is not read: the variables of the script that it may set are not known from here on.";
 
 /// Objects of `ip` that prepare devices.
 const OBJECTS_OF_IP: &[(&str, &str)] = &[
@@ -112,6 +121,9 @@ pub(super) fn sourced(words: &Words<'_>) -> Option<Problem> {
     let mut ahead = words.clone();
     let first = ahead.take().filter(|word| matches!(word.text, "." | "source"))?;
     let file = ahead.take().unwrap_or(first);
+    if is_of_system(file.text) {
+        return None;
+    }
     Some(
         file.problem(format!("the file {} is not read", Found(file.text)))
             .help("a file in the folder of a script that is given as a file is read: put it there, or write what it says into the script")

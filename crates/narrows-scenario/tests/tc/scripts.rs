@@ -54,7 +54,7 @@ fn commands_are_conditions() {
         if ! tc qdisc change dev eth0 root netem delay 4ms; then tc qdisc add dev eth0 root netem delay 5ms; fi\n";
     assert_eq!(keys(text), ["link.up.delay=\"4ms\""]);
     fails(
-        "tc qdisc add dev eth0 root fq\nif tc qdisc show dev eth0 | grep -q netem; then tc qdisc del dev eth0 root; fi\n",
+        "tc qdisc add dev eth0 root netem delay 2ms\nif tc qdisc show dev eth0 | grep -q netem; then tc qdisc del dev eth0 root; fi\n",
         "a condition that depends on more than the script",
         "tc qdisc show",
         &["keep the branch that applies"],
@@ -502,6 +502,26 @@ fn scripts_have_the_arguments_that_they_are_started_with() {
     assert!(given(&["eth0"]).unwrap_err().to_string().contains("there is no command of tc"));
 }
 
+/// What a script asks for, and has not configured, is not there.
+#[test]
+fn what_is_not_there_is_not_found() {
+    let before = "IF=eth0\nhas() { if ip link show \"$1\" > /dev/null; then return 0; else return 1; fi; }\n\
+        has ifb0 || modprobe ifb\n\
+        first() { for dev in ens3 eth0; do if has $dev; then echo $dev; return 0; fi; done; }\nOTHER=${IF:-$(first)}\n\
+        [[ $(tc qdisc | grep '^qdisc htb 1:') ]] && tc qdisc del dev $IF root\n\
+        end=$(date +%s); time=$((end - 5)); echo $time\n";
+    let text = format!(
+        "{before}tc qdisc add dev $OTHER root handle 1: htb default 1\nTCN='tc qdisc add'\n\
+         tc class add dev $IF parent 1: classid 1:1 htb rate 1mbit\n\
+         [[ $(tc qdisc show | grep \"netem .* $IF\") ]] && TCN='tc qdisc change'\n$TCN dev $IF parent 1:1 netem delay 2ms\n"
+    );
+    let found = keys(&text).concat();
+    assert!(found.contains("netem = \"delay 2ms\""), "{found}");
+    // What it has configured may be found.
+    let asks = "tc qdisc add dev eth0 root netem delay 2ms\n[[ $(tc qdisc | grep netem) ]] && tc qdisc del dev eth0 root\n";
+    fails(asks, "a condition that depends on more than the script", "[[", &[]);
+}
+
 /// A session as people show it.
 #[test]
 fn prompts_stand_before_commands() {
@@ -640,10 +660,22 @@ fn files_of_a_script_are_beside_it() {
         let made = Script::load(&script).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{name}");
     }
-    for outside in ["/etc/hostname", "../shape.conf", "lib/../../x", "missing.conf"] {
+    for outside in ["/srv/shape.conf", "../shape.conf", "lib/../../x", "missing.conf"] {
         std::fs::write(&script, format!(". {outside}\ntc qdisc add dev eth0 root fq\n")).unwrap();
         let error = Script::load(&script).unwrap_err().to_string();
         assert!(error.contains(&format!("the file `{outside}` is not read")), "{error}");
+    }
+    // One of the host may set what the script does not, which is then not known.
+    for (sets, known) in [("D=2\n", true), ("", false)] {
+        let text = format!("{sets}. /etc/rc.conf\n{sets}tc qdisc add dev $IF root netem delay ${{D}}ms\n");
+        std::fs::write(&script, text).unwrap();
+        match Script::load(&script) {
+            Ok(made) => assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""]),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(!known && error.contains("has what a file of the host says"), "{error}");
+            }
+        }
     }
     std::os::unix::fs::symlink("/etc/hostname", folder.join("link")).unwrap();
     std::fs::write(&script, ". ./link\ntc qdisc add dev eth0 root fq\n").unwrap();

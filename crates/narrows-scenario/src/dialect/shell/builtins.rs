@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::field::{Expanded, Field};
 use super::place::Place;
 use super::printf;
+use super::programs;
 use super::state::{Flow, Runner, Status};
 use super::values::{Missing, Scalar};
 use crate::problem::Problem;
@@ -77,7 +78,15 @@ impl Runner<'_> {
             }
             "." | "source" => {
                 let file = all.get(1).filter(|word| word.unknown.is_none())?;
-                let text = self.beside(&file.text)?;
+                let Some(text) = self.beside(&file.text) else {
+                    if programs::is_of_system(&file.text) {
+                        self.reads_others = true;
+                        if !programs::is_library(&file.text) {
+                            self.values.doubt_all();
+                        }
+                    }
+                    return None;
+                };
                 let place = Place::Whole(self.place(span));
                 self.sourced += 1;
                 let flow = self.eval(text, place);

@@ -17,7 +17,7 @@ pub(super) struct Tried {
     /// The variables that it changed.
     pub(super) changed: Vec<String>,
     /// Whether it prints something that is captured.
-    prints: bool,
+    pub(super) prints: bool,
 }
 
 impl Runner<'_> {

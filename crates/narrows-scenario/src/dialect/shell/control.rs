@@ -6,6 +6,7 @@ use super::KEEP;
 use super::chains::{Tried, span_of};
 use super::field::{Expanded, How};
 use super::pattern::Pattern;
+use super::programs;
 use super::state::{Flow, Runner, Status};
 use super::tree::{Arm, ArmEnd, List};
 use super::values::{Missing, Scalar};
@@ -258,8 +259,39 @@ impl Runner<'_> {
         Flow::On
     }
 
+    /// Whether a function is executed for what it prints, and no word of it names a program that changes a network.
+    fn only_prints(&self) -> bool {
+        let (Some(body), Some(_)) = (&self.body, &self.output) else { return false };
+        let words =
+            self.source.text[body.clone()].split(|c: char| c.is_whitespace() || ";|&()`\"".contains(c));
+        let mut named = words.filter(|word| !word.starts_with('$'));
+        !named.any(|word| programs::has_effect(&[word]) || programs::sleeps(&[word]))
+    }
+
+    /// Whether a function returns in each of these branches, without having done anything: its status is the question.
+    fn only_asks(&mut self, branches: &[(Option<List>, List)]) -> bool {
+        let is_complete = matches!(branches, [.., (None, _)]);
+        is_complete
+            && branches.iter().enumerate().all(|(index, (test, body))| {
+                let trial = self.tried(|runner| {
+                    let flow = match test.as_ref().filter(|_| index > 0) {
+                        Some(test) => runner.test(test).0,
+                        None => Flow::On,
+                    };
+                    if flow == Flow::On { runner.list(body) } else { flow }
+                });
+                let does =
+                    trial.done.has_effect || trial.done.sleeps || !trial.changed.is_empty() || trial.prints;
+                trial.flow == Flow::Return && !does
+            })
+    }
+
     /// Branches of which it is not known which one runs.
     pub(super) fn either(&mut self, branches: &[(Option<List>, List)], at: &Range<usize>) -> Flow {
+        if self.only_asks(branches) {
+            self.status = Status::QUESTION;
+            return Flow::Return;
+        }
         let mut trials = Vec::new();
         for (index, (test, body)) in branches.iter().enumerate() {
             let trial = self.tried(|runner| {
@@ -271,6 +303,10 @@ impl Runner<'_> {
                 if flow == Flow::On { runner.list(body) } else { flow }
             });
             let is_jump = self.is_jump(&trial);
+            if is_jump && !trial.done.has_effect && !trial.done.sleeps && self.only_prints() {
+                self.output.iter_mut().for_each(|output| output.is_unknown = true);
+                return Flow::Exit;
+            }
             if trial.done.has_effect || trial.done.sleeps || is_jump {
                 self.doubtful(at);
                 return Flow::On;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::arithmetic::{self, Numbers};
-use super::field::{Expanded, Expansion, Field, Fields, How, NOT_RUN, Quotes, Unknown, unnamed};
+use super::field::{Expanded, Expansion, Field, Fields, How, NOT_RUN, Quotes, Unknown};
 use super::place::Place;
 use super::printed::{MOST_NUMBERS, counted};
 use super::printf::{Escapes, unescaped};
@@ -263,8 +263,8 @@ impl Runner<'_> {
     /// A calculation.
     pub(super) fn calculated(&mut self, raw: &str, place: &Place) -> Field {
         let text = self.expand_one(raw, place, How::One);
-        if text.unknown.is_some() {
-            return Field { unknown: unnamed(text.unknown), ..text };
+        if let Some(unknown) = text.unknown {
+            return Field { unknown: Some(self.calculated_from(unknown)), ..text };
         }
         match self.calculate(&text.text) {
             Ok(value) => Field::known(value.to_string()),
@@ -278,9 +278,18 @@ impl Runner<'_> {
         let value = arithmetic::value(text, &mut numbers);
         let unknown = numbers.unknown;
         value.map_err(|problem| match unknown {
-            Some(unknown) => Field { text: String::new(), unknown: unnamed(Some(unknown)) },
+            Some(unknown) => Field { text: String::new(), unknown: Some(self.calculated_from(unknown)) },
             None => Field::wrong(problem),
         })
+    }
+
+    /// What is calculated from a value that is not known, or is wrong.
+    fn calculated_from(&self, mut unknown: Box<Unknown>) -> Box<Unknown> {
+        if self.is_unclear(&unknown) && unknown.what != Missing::Unset {
+            unknown.what = Missing::Calculated;
+        }
+        unknown.is_named = false;
+        unknown
     }
 
     /// What a command prints.

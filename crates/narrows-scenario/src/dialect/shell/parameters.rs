@@ -116,6 +116,9 @@ impl Runner<'_> {
                 Some(path) => Field::known(path.to_string_lossy()),
                 None => self.missing(Missing::Output, name),
             },
+            (None, _) if self.reads_others && self.values.get(name).is_none() => {
+                self.missing(Missing::File, name)
+            }
             (None, _) if self.is_without => Field::default(),
             (None, _) if self.values.get(name).is_some() => Field::default(),
             (None, _) => {

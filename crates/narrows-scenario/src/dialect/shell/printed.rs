@@ -1,5 +1,7 @@
 //! What programs print of which that depends on their words, and the lines that they read, alone.
 
+use std::collections::BTreeSet;
+
 use super::arithmetic;
 use super::awk;
 use super::decimal;
@@ -16,14 +18,24 @@ pub(super) fn filters(words: &[&str]) -> bool {
     matches!(named(words).0, "grep" | "egrep" | "fgrep")
 }
 
-/// Whether `grep` finds something in what tc says of a device without a discipline of the script; `None` if a default one
-/// may have it.
-pub(super) fn looked_for(words: &[&str]) -> Option<bool> {
-    const NEVER: &[&str] =
-        &["netem", "htb", "tbf", "ingress", "clsact", "hfsc", "cake", "prio", "sfq", "cbq", "ffff"];
+/// Kinds of disciplines that no device has by itself.
+const NEVER: &[&str] =
+    &["netem", "htb", "tbf", "ingress", "clsact", "hfsc", "cake", "prio", "sfq", "cbq", "drr", "qfq", "ffff"];
+
+/// Those of these kinds that words name.
+pub(super) fn kinds(words: &[&str]) -> impl Iterator<Item = &'static str> {
+    NEVER.iter().copied().filter(|kind| words.iter().any(|word| word.contains(kind)))
+}
+
+/// Whether `grep` finds something in what tc says of devices with these kinds of disciplines, and others by default; `None` if
+/// that is not known.
+pub(super) fn looked_for(words: &[&str], configured: &BTreeSet<&'static str>) -> Option<bool> {
     let (name, rest) = named(words);
     let pattern = rest.iter().find(|word| !word.starts_with('-'))?;
-    let is_one = NEVER.iter().any(|never| pattern.contains(never)) && !pattern.contains(['|', '*', '?']);
+    // What is anything else does not matter.
+    let rest_of_pattern = pattern.replace(" .* ", " ");
+    let is_one = kinds(&[pattern]).any(|kind| !configured.contains(kind))
+        && !rest_of_pattern.contains(['|', '*', '?']);
     (matches!(name, "grep" | "egrep" | "fgrep") && is_one && !rest.iter().any(|word| word.contains('v')))
         .then_some(false)
 }
@@ -156,7 +168,11 @@ pub(super) fn reads(words: &[&str]) -> bool {
         "awk", "bc", "cat", "cut", "egrep", "fgrep", "gawk", "grep", "head", "mawk", "sed", "tail", "tr",
         "wc", "xargs",
     ];
-    READERS.contains(&named(words).0)
+    match named(words) {
+        // From files alone.
+        ("cat", [_, ..]) if !words.contains(&"-") => false,
+        (name, _) => READERS.contains(&name),
+    }
 }
 
 /// The value of the words of `expr`: decimal numbers, and operators that mean the same as in a shell.

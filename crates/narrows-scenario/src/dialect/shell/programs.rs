@@ -59,6 +59,16 @@ const ASKS: &[&str] = &["list", "show", "ls", "get"];
 /// Those whose success depends on what is there.
 const DELETES: &[&str] = &["del", "delete", "flush"];
 
+/// Whether a file is one that a system has, with settings and functions of its own: nothing that is about a script.
+pub(crate) fn is_of_system(file: &str) -> bool {
+    ["/etc/", "/lib/", "/usr/"].iter().any(|folder| file.starts_with(folder))
+}
+
+/// Whether such a file has functions alone, rather than settings.
+pub(super) fn is_library(file: &str) -> bool {
+    ["/lib/", "function", "rc.subr", "rc.common"].iter().any(|part| file.contains(part))
+}
+
 /// Whether it is a program that runs another one as another user.
 pub(crate) fn raises_rights(word: &str) -> bool {
     matches!(word, "sudo" | "doas")
@@ -109,9 +119,10 @@ pub(super) fn has_effect(words: &[&str]) -> bool {
             word == "mtu" || PROGRAMS.iter().any(|(program, _, changes)| *changes && *program == name)
         })
     };
-    let shows = matches!(name, "tc" | "ipfw" | "dnctl")
+    let lists = matches!(name, "tc" | "ipfw" | "dnctl")
         && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
-    !shows
+    !lists
+        && !shows(words)
         && (name.starts_with('$')
             || is_effective(name)
             || name == "sysctl" && rest.iter().any(|word| word.starts_with("net.inet"))
@@ -285,12 +296,13 @@ impl Default for Printed {
     }
 }
 
-/// Whether tc shows what is configured.
+/// Whether tc shows what is configured: it does without a verb, too.
 pub(super) fn shows(words: &[&str]) -> bool {
+    const VERBS: [&str; 7] = ["add", "change", "replace", "del", "delete", "link", "get"];
     let (name, rest) = named(words);
     name == "tc"
         && rest.iter().any(|word| matches!(*word, "qdisc" | "class" | "filter"))
-        && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"))
+        && !rest.iter().any(|word| VERBS.contains(word))
 }
 
 #[cfg(test)]
@@ -302,9 +314,10 @@ mod tests {
         for (words, expected) in [
             (&["tc", "qdisc", "add"][..], true),
             (&["sudo", "/sbin/tc", "qdisc", "add"], true),
-            (&["ip", "netns", "exec", "a", "tc", "qdisc"], true),
+            (&["ip", "netns", "exec", "a", "tc", "qdisc", "del"], true),
             (&["ssh", "host", "tc qdisc add"], true),
             (&["tc", "qdisc", "show"], false),
+            (&["tc", "-s", "qdisc"], false),
             (&["echo", "tc", "qdisc"], false),
             (&["ip", "link", "set", "a", "mtu", "900"], true),
             (&["$TC", "x"], true),

@@ -64,9 +64,12 @@ impl<'a> Runner<'a> {
             elsewhere: Vec::new(),
             is_piped: false,
             reads_default: false,
+            kinds: Some(BTreeSet::new()),
             configured: Some(BTreeSet::new()),
             wrong: 0,
             slept: 0,
+            reads_others: false,
+            body: None,
             told: 0,
             in_loops: Vec::new(),
             last_step: 0..0,
@@ -432,6 +435,7 @@ impl<'a> Runner<'a> {
         let was_doubtful = std::mem::take(&mut self.is_doubtful);
         let frame = self.values.begin_function(arguments);
         let source = std::mem::replace(&mut self.source, function.source.clone());
+        let outer = self.body.replace(function.body.span.clone());
         self.deep += 1;
         let flow = match self.step(&function.body.span) {
             Flow::On => self.command(&function.body.clone()),
@@ -439,6 +443,7 @@ impl<'a> Runner<'a> {
         };
         self.deep -= 1;
         self.source = source;
+        self.body = outer;
         self.doubt_status();
         // An `exit` of a function ends the shell of its own, too.
         self.is_doubtful = was_doubtful || self.is_doubtful && self.shells > 0;
@@ -545,6 +550,13 @@ impl<'a> Runner<'a> {
         let call = Call { words: &all, span, role, reads_lines, unset: &unset, input: lines.as_ref() };
         self.slept += usize::from(programs::sleeps(&known));
         if programs::has_effect(&known) {
+            let is_known = |(at, word): (usize, &Expanded)| {
+                word.unknown.is_none() || at > 0 && matches!(known[at - 1], "dev" | "-n" | "-netns")
+            };
+            match all.iter().enumerate().all(is_known) {
+                true => self.kinds.iter_mut().for_each(|kinds| kinds.extend(printed::kinds(&known))),
+                false => self.kinds = None,
+            }
             match programs::part(&known).filter(|(device, _)| !device.contains('$')) {
                 Some((device, is_filter)) => {
                     let part = (device.to_owned(), is_filter);
@@ -584,10 +596,12 @@ impl<'a> Runner<'a> {
                 Some((device, is_filter)) => !known.contains(&(device.to_owned(), is_filter)),
                 None => known.is_empty(),
             });
-            return is_fresh.then(|| Printed { is_default, ..Printed::default() });
+            // Of disciplines, kinds may be looked for that nothing has configured.
+            return (is_fresh || is_default && self.kinds.is_some())
+                .then(|| Printed { is_default, ..Printed::default() });
         }
         if self.reads_default {
-            return printed::looked_for(known_words)
+            return printed::looked_for(known_words, self.kinds.as_ref()?)
                 .map(|succeeds| Printed { succeeds, ..Printed::default() });
         }
         let lines = match (printed::reads(known_words), &self.input) {

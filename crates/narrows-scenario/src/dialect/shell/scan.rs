@@ -216,6 +216,15 @@ pub(super) fn prompt(line: &str, has_prompts: bool) -> usize {
         let start = line.len() - rest.trim_start().len();
         return start + if is_host { host.len() } else { 0 };
     }
+    // `bash-3.2# `
+    if let Some((name, rest)) =
+        line.split_once("sh-").filter(|(name, _)| name.len() < 4 && !name.contains(' '))
+    {
+        let version = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        if version > 0 && (rest[version..].starts_with("# ") || rest[version..].starts_with("$ ")) {
+            return name.len() + 3 + version + 2;
+        }
+    }
     let is_host = |word: &str| {
         let (user, host) = word.trim_start_matches('[').split_once('@').unwrap_or_default();
         let is_plain = |text: &str| {

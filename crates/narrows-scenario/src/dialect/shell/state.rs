@@ -181,12 +181,18 @@ pub(super) struct Runner<'a> {
     pub(super) is_piped: bool,
     /// Whether that is what tc says of a device without a discipline of the script.
     pub(super) reads_default: bool,
+    /// The kinds of disciplines that the script has configured so far; `None` if one is not known.
+    pub(super) kinds: Option<BTreeSet<&'static str>>,
     /// The devices that commands have configured, and whether by filters; `None` if one of them is not known.
     pub(super) configured: Option<BTreeSet<(String, bool)>>,
     /// Commands that were wrong so far.
     pub(super) wrong: usize,
     /// How often `sleep` ran.
     pub(super) slept: usize,
+    /// A file of the host has been sourced that is not read: it may have set any variable that the script has not.
+    pub(super) reads_others: bool,
+    /// The commands of the function that is executed.
+    pub(super) body: Option<Range<usize>>,
     /// How many calls there have been.
     pub(super) told: usize,
     /// The calls of loops that have an effect or wait, by their numbers.

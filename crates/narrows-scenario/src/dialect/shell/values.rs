@@ -19,6 +19,10 @@ pub(super) enum Missing {
     Input,
     /// It is a variable that is not set.
     Unset,
+    /// A file may set it that is not read.
+    File,
+    /// It is calculated from a value that is not in the script.
+    Calculated,
 }
 
 impl Missing {
@@ -29,6 +33,8 @@ impl Missing {
             Self::Doubt => "what a condition decides that depends on more than the script",
             Self::Input => "what the script reads",
             Self::Unset => "a variable that is not set",
+            Self::Calculated => "what is calculated from more than the script",
+            Self::File => "what a file of the host says, which is not read,",
         }
     }
 }
@@ -86,6 +92,13 @@ impl Values {
 
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.all.get(name)
+    }
+
+    /// Any variable may have another value.
+    pub(super) fn doubt_all(&mut self) {
+        for (name, value) in self.all.iter_mut().filter(|(name, _)| !self.constants.contains(*name)) {
+            *value = Value::One(Scalar::Missing(Missing::File, name.clone()));
+        }
     }
 
     /// The value without an index: of an array, its first.
