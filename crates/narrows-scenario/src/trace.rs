@@ -100,7 +100,7 @@ pub(crate) enum Reading {
     /// As its name and content say.
     Detected,
     Format(Format),
-    Columns(Columns),
+    Columns(Box<Columns>),
 }
 
 /// What happens after the end of a trace.

@@ -17,20 +17,33 @@ use crate::typed;
 /// ```
 /// use narrows_scenario::trace::{Columns, Trace};
 ///
-/// let columns: Columns = "time=ts,rate=downlink,unit=mbit,delay=rtt_ms".parse()?;
+/// let columns: Columns = "time=ts,rate=downlink,unit=mbit,rtt=rtt_ms".parse()?;
 /// let text = b"ts,cell,downlink,rtt_ms\n0,17,25.5,40\n1,17,19,55\n";
 /// let trace = Trace::read_columns("drive.csv", text, &columns).map_err(|error| error.to_string())?;
 /// assert_eq!(trace.rate().map(|rates| rates[1].1.to_string()), Some("19mbit".into()));
+/// // Half of the round trip.
+/// assert_eq!(trace.delay().map(|delays| delays[0].1.to_string()), Some("20ms".into()));
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
     pub(super) clock: Clock,
     pub(super) rate: Option<(Place, RateUnit)>,
-    pub(super) delay: Option<(Place, Option<TimeUnit>)>,
+    pub(super) delay: Option<Delay>,
     pub(super) loss: Option<(Place, ShareUnit)>,
     /// Rows with another value here belong to another run, whose clock starts again.
     pub(super) run: Option<Place>,
+    /// Only rows with this text in this column count.
+    pub(super) filter: Option<(Place, String)>,
+}
+
+/// The column of delays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Delay {
+    pub(super) place: Place,
+    pub(super) unit: Option<TimeUnit>,
+    /// Half of a round trip is the one-way delay.
+    pub(super) is_round_trip: bool,
 }
 
 /// Where the time of a row comes from.
@@ -65,6 +78,8 @@ pub(super) enum TimeUnit {
     /// Nanoseconds are the number times ten to this power.
     Number(i32),
     Date,
+    /// Times of day without a date.
+    TimeOfDay,
 }
 
 /// The unit of rates: bits or bytes per second, times ten to the power.
@@ -113,14 +128,16 @@ impl RateUnit {
 
 impl Columns {
     /// The words that set it.
-    pub const KEYS: [&'static str; 11] = [
+    pub const KEYS: [&'static str; 13] = [
         "time",
         "duration",
         "interval",
         "rate",
         "delay",
+        "rtt",
         "loss",
         "run",
+        "where",
         "unit",
         "time-unit",
         "delay-unit",
@@ -180,12 +197,21 @@ impl Columns {
             return Err("a `delay` is not a date".into());
         }
         unit_without("unit", "rate")?;
-        unit_without("delay-unit", "delay")?;
+        let delay = match (place("delay"), place("rtt")) {
+            (Some(_), Some(_)) => return Err("both `delay` and `rtt`, of which half is the delay".into()),
+            (None, None) if delay_unit.is_some() => {
+                return Err("`delay-unit` without `delay` or `rtt`".into());
+            }
+            (delay, rtt) => {
+                let is_round_trip = rtt.is_some();
+                delay.or(rtt).map(|place| Delay { place, unit: delay_unit, is_round_trip })
+            }
+        };
         unit_without("loss-unit", "loss")?;
         let columns = Self {
             clock,
             rate: both("rate", place("rate"), "unit", unit("unit", get("unit"), RATES)?, RATES)?,
-            delay: place("delay").map(|place| (place, delay_unit)),
+            delay,
             loss: both(
                 "loss",
                 place("loss"),
@@ -194,9 +220,10 @@ impl Columns {
                 SHARES,
             )?,
             run: place("run"),
+            filter: get("where").map(filter).transpose()?,
         };
         if columns.rate.is_none() && columns.delay.is_none() && columns.loss.is_none() {
-            return Err("no column: `rate`, `delay` or `loss`".into());
+            return Err("no column: `rate`, `delay`, `rtt` or `loss`".into());
         }
         Ok(columns)
     }
@@ -232,12 +259,28 @@ impl Columns {
         put("time-unit", name(TIMES, time_unit));
         put("rate", self.rate.as_ref().and_then(|(place, _)| text(place)));
         put("unit", name(RATES, self.rate.as_ref().map(|(_, unit)| *unit)));
-        put("delay", self.delay.as_ref().and_then(|(place, _)| text(place)));
-        put("delay-unit", name(TIMES, self.delay.as_ref().and_then(|(_, unit)| *unit)));
+        if let Some(delay) = &self.delay {
+            put(if delay.is_round_trip { "rtt" } else { "delay" }, text(&delay.place));
+            put("delay-unit", name(TIMES, delay.unit));
+        }
         put("loss", self.loss.as_ref().and_then(|(place, _)| text(place)));
         put("loss-unit", name(SHARES, self.loss.as_ref().map(|(_, unit)| *unit)));
         put("run", self.run.as_ref().and_then(text));
+        put("where", self.filter.as_ref().map(|(place, value)| format!("{}:{value}", place.0)));
         words
+    }
+}
+
+/// A column and the text that rows have there: `target:quad9`.
+fn filter(text: &str) -> Result<(Place, String), String> {
+    match text.split_once(':') {
+        Some((place, value)) if !place.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((Place(place.trim().to_owned().into()), value.trim().to_owned()))
+        }
+        _ => Err(format!(
+            "{} is no `where`: a column and what rows have there, such as `target:a`",
+            Found(text)
+        )),
     }
 }
 
@@ -305,6 +348,7 @@ mod tests {
             "time=Timestamp,time-unit=date,rate=DL_bitrate,unit=kbit,delay=PINGAVG,delay-unit=ms,loss=l,loss-unit=percent",
             "duration=1,time-unit=ms,rate=2,unit=byte",
             "interval=500ms,rate=Throughput,unit=mbit,run=run_num",
+            "time=t,rtt=ping,delay-unit=ms,where=target:fe80::1",
         ] {
             assert_eq!(text.parse::<Columns>().unwrap().to_string(), text);
         }
@@ -332,6 +376,9 @@ mod tests {
             ("interval=1,rate=1,unit=bit", &["`1` is no `interval`"]),
             ("interval=1s,time-unit=ms,rate=1,unit=bit", &["`time-unit` with `interval`"]),
             ("time=1,delay=2,delay-unit=date", &["not a date"]),
+            ("time=1,delay=2,rtt=3", &["both `delay` and `rtt`"]),
+            ("time=1,loss=2,loss-unit=share,delay-unit=ms", &["`delay-unit` without"]),
+            ("time=1,delay=2,where=a", &["`a` is no `where`", "`target:a`"]),
         ] {
             let error = text.parse::<Columns>().unwrap_err();
             for word in words {

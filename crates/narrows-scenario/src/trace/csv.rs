@@ -17,8 +17,9 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate, Time};
 
 use super::described;
-use super::look::Look;
+use super::look::{Look, how};
 use super::names::{Meaning, meaning};
+use super::unknown::unknown;
 use crate::problem::{Found, Problem, nearest};
 use crate::source::Source;
 use crate::source::number::{SHARE_ONE, decimal, share as share_text};
@@ -67,7 +68,7 @@ const COLUMNS: &[(&str, Kind)] = &[
 
 const ALLOWED: &str = "columns: `time_s`, and any of `rate_mbit`, `delay_ms`, `loss`, `loss_percent`, `duplicate`, \
     `duplicate_percent`, `queue_packets`, `queue_bytes`; times and delays in _s, _ms, _us or _ns, rates in _bit, _kbit, \
-    _mbit or _gbit a second; for other names say which columns they are, such as `--columns time=ts,rate=dl,unit=mbit`";
+    _mbit or _gbit a second; for other names say which columns they are with `--columns`";
 
 /// Shares are parsed in units of 10⁻¹⁹: each of the engine's probabilities, which are multiples of 2⁻⁶³, is
 /// the nearest to one of these.
@@ -99,10 +100,11 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     if let Some(look) = described::in_comment(source) {
         return described::read(source, &look);
     }
-    if !is_own(head)
-        && let Some(look) = Look::at(source).filter(|look| look.is_header)
-    {
-        return described::read(source, &look);
+    if !is_own(head) {
+        return match Look::at(source).filter(|look| look.is_header) {
+            Some(look) => described::read(source, &look),
+            None => Err(unknown(source, head)),
+        };
     }
     let kinds = header(source, head)?;
     let mut rows = Rows::default();
@@ -151,7 +153,11 @@ fn header(source: &Source<'_>, head: &str) -> Result<Vec<Kind>, Problem> {
             let problem =
                 Problem::new(format!("{} is not a column of a trace", Found(cell))).at(&source.span(cell));
             let known = COLUMNS.iter().map(|(known, _)| *known);
-            return Err(problem.did_you_mean(&name, known).help(ALLOWED));
+            let problem = problem.did_you_mean(&name, known).help(ALLOWED);
+            return Err(match Look::at(source).and_then(|look| look.columns()) {
+                Some(columns) => problem.help(how(&columns)),
+                None => problem,
+            });
         };
         if kinds.iter().any(|other| other.same(*kind)) {
             let problem = Problem::new(format!("{} duplicates another column", Found(cell)));

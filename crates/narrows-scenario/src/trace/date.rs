@@ -3,7 +3,9 @@
 //! `2019-12-16 13:40:04`, `2019.12.16_13.40.04` (G-NetTrack), `2021-01-16T19:10:28.5-06:00` (ISO 8601). Year,
 //! month and day, then optionally hours, minutes, seconds with a fraction, and a zone: `Z`, `UTC`, an offset, or one
 //! of the abbreviations of Europe, North America, Japan and Korea. A date without a zone counts as UTC: only the
-//! distances between rows matter.
+//! distances between rows matter. Times of day without a date (`22:47:01.649596`) are read apart.
+
+use super::columns::TimeUnit;
 
 /// Zones by name, in hours from UTC. `CST` is that of North America: China's has no summer time, so that the
 /// distances between its rows are right, too.
@@ -50,16 +52,39 @@ pub(super) fn nanos(text: &str) -> Option<u64> {
             return None;
         }
         seconds += hour * 3600 + minute * 60 + second;
-        if let Some(digits) = rest.strip_prefix(['.', ',']) {
-            let count = digits.bytes().take_while(u8::is_ascii_digit).count();
-            let kept = &digits[..count.min(9)];
-            fraction = kept.parse::<i64>().ok()? * 10i64.pow(9 - kept.len() as u32);
-            rest = &digits[count..];
-        }
+        fraction = self::fraction(&mut rest)?;
         seconds -= zone(rest.trim())?;
     }
     // Below 2⁶³: 530 years of nanoseconds are 2⁶³·⁹.
     u64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(fraction)).ok()
+}
+
+/// Whether a text is a date or a time of day.
+pub(super) fn unit(text: &str) -> Option<TimeUnit> {
+    let date = nanos(text).map(|_| TimeUnit::Date);
+    date.or_else(|| time_of_day(text).map(|_| TimeUnit::TimeOfDay))
+}
+
+/// A day in nanoseconds.
+pub(super) const DAY: u64 = 86_400_000_000_000;
+
+/// Nanoseconds since midnight of a time of day without a date, such as `22:47:01.649596` or `10:47:01 PM`.
+pub(super) fn time_of_day(text: &str) -> Option<u64> {
+    let mut rest = text.trim();
+    let hour = number(&mut rest, 2)?;
+    let minute = separated(&mut rest, &[':'], 2)?;
+    let second = separated(&mut rest, &[':'], 2)?;
+    let fraction = fraction(&mut rest)?;
+    let hour = match rest.trim_start() {
+        "" => hour,
+        "AM" | "am" if (1..=12).contains(&hour) => hour % 12,
+        "PM" | "pm" if (1..=12).contains(&hour) => hour % 12 + 12,
+        _ => return None,
+    };
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    u64::try_from((hour * 3600 + minute * 60 + second) * 1_000_000_000 + fraction).ok()
 }
 
 /// The power of ten of a time since 1970 in nanoseconds, for times from 2001 to 2100.
@@ -68,6 +93,15 @@ pub(super) fn epoch(value: f64) -> Option<i32> {
         .into_iter()
         .find(|(_, least)| (*least..4.1 * least).contains(&value))
         .map(|(power, _)| power)
+}
+
+/// Takes a fraction of a second, in nanoseconds, if there is one.
+fn fraction(rest: &mut &str) -> Option<i64> {
+    let Some(digits) = rest.strip_prefix(['.', ',']) else { return Some(0) };
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let kept = &digits[..count.min(9)];
+    *rest = &digits[count..];
+    Some(kept.parse::<i64>().ok()? * 10i64.pow(9 - kept.len() as u32))
 }
 
 /// Takes a number of at most this many digits from the front.
@@ -143,6 +177,23 @@ mod tests {
         }
         for value in [0.0, 5e8, 5e9, 9e11, 5e18, -1.7e9, f64::NAN] {
             assert_eq!(epoch(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_count_from_midnight() {
+        for (text, millis) in [
+            ("00:00:00", 0),
+            ("22:47:01.649", 82_021_649),
+            ("9:05:07,5", 32_707_500),
+            ("12:00:01 AM", 1000),
+            ("1:00:00 pm", 46_800_000),
+        ] {
+            assert_eq!(time_of_day(text), Some(millis * 1_000_000), "{text}");
+        }
+        for text in ["", "12:30", "24:00:00", "10:60:00", "13:00:00 PM", "10:00:00 x", "1:2:3.", "2021-01-16"]
+        {
+            assert_eq!(time_of_day(text), None, "{text}");
         }
     }
 

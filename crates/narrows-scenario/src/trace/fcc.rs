@@ -81,6 +81,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         delay: None,
         loss: None,
         run: None,
+        filter: None,
     };
     let mut trace = table::read(source, &columns, Format::FCC)?;
     trace.remarks.push(

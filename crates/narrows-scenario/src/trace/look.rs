@@ -1,13 +1,18 @@
 //! What a table looks like whose columns are not known, and the `--columns` that would read it.
 
-use super::columns::{Clock, Columns, Place, RateUnit, ShareUnit, TimeUnit};
+use std::collections::BTreeSet;
+
+use super::columns::{Clock, Columns, Delay, Place, RateUnit, ShareUnit, TimeUnit};
 use super::date;
-use super::names::{Meaning, meaning};
+use super::names::{self, Meaning, meaning};
 use super::table::{Separator, lines, says_nothing};
+use crate::problem::{Found, Problem};
 use crate::source::Source;
 
 /// Rows that are looked at.
 const MOST_ROWS: usize = 1000;
+/// Columns that are named in an error.
+const MOST_COLUMNS: usize = 24;
 
 /// The beginning of a table.
 pub(super) struct Look<'a> {
@@ -20,7 +25,8 @@ pub(super) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// `None` if the first line has a single cell, or the lines behind it other numbers of cells.
+    /// `None` if the first line has a single cell, or the lines behind it other numbers of cells. A header may end with
+    /// a separator.
     pub(super) fn at(source: &Source<'a>) -> Option<Self> {
         let mut all = lines(source);
         let line = all.next()?;
@@ -30,9 +36,10 @@ impl<'a> Look<'a> {
             separator.cells(source, line, &mut cells).ok().map(|()| cells)
         };
         let first = cells(line).filter(|first| first.len() > 1)?;
-        let is_header = !first.iter().any(|cell| value(cell).is_some() || date::nanos(cell).is_some());
+        let is_header = !first.iter().any(|cell| value(cell).is_some() || date::unit(cell).is_some());
         let mut rows: Vec<_> = all.map_while(cells).take(MOST_ROWS).collect();
-        if rows.iter().take(10).any(|row| row.len() != first.len()) {
+        let least = first.len() - usize::from(is_header && first.last().is_some_and(|cell| cell.is_empty()));
+        if rows.iter().take(10).any(|row| row.len() != first.len() && row.len() != least) {
             return None;
         }
         if !is_header {
@@ -70,23 +77,33 @@ impl<'a> Look<'a> {
         if !self.is_header && self.is_dtp() {
             return Some(self.dtp());
         }
-        let find = |is: fn(&Meaning) -> bool| meanings.iter().position(is);
+        let find = |is: fn(&Meaning) -> bool| {
+            (0..self.first.len()).find(|at| is(&meanings[*at]) && self.cells(*at).next().is_some())
+        };
         let lasts = (!self.is_header && self.is_step()).then_some(0);
-        let time = lasts.or_else(|| find(|means| matches!(means, Meaning::Time(_)))).or_else(|| {
+        let is_time = |at: &usize| matches!(meanings[*at], Meaning::Time(_));
+        let is_read = |at: usize| {
+            self.cells(at).next().is_some_and(|cell| value(cell).is_some() || date::unit(cell).is_some())
+        };
+        let named = (0..self.first.len()).filter(is_time);
+        let named = named.min_by_key(|at| (!is_read(*at), names::clock_rank(self.first[*at])));
+        let time = lasts.or(named).or_else(|| {
             (0..self.first.len()).find(|at| meanings[*at] == Meaning::Other && self.is_clock(*at))
         });
-        let numbers = |at: &usize| {
-            Some(*at) != time
-                && !matches!(meanings[*at], Meaning::Near(_))
-                && self.cells(*at).next().is_some_and(|cell| value(cell).is_some())
-        };
-        let rated = find(|means| matches!(means, Meaning::Rate(Some(_))))
+        let rate = find(|means| matches!(means, Meaning::Rate(Some(_))))
             .or_else(|| find(|means| matches!(means, Meaning::Rate(_))));
-        let delay = find(|means| matches!(means, Meaning::Delay(_))).filter(|_| rated.is_none());
-        let rate = match delay {
-            Some(_) => None,
-            None => Some(rated.or_else(|| (0..self.first.len()).find(numbers))?),
+        let delay = find(|means| matches!(means, Meaning::Delay(_)));
+        let delay = delay.or_else(|| find(|means| matches!(means, Meaning::RoundTrip { .. })));
+        let loss = find(|means| matches!(means, Meaning::Loss(_)));
+        let is_none = rate.is_none() && delay.is_none() && loss.is_none();
+        let is_directed = self.is_header && self.first.iter().any(|name| names::is_direction(name));
+        let rate = match is_none || rate.is_none() && is_directed {
+            true => self.likely_rate(&meanings, time),
+            false => rate,
         };
+        if is_none && rate.is_none() {
+            return None;
+        }
         let unit = |at: usize| match meanings[at] {
             Meaning::Rate(Some(unit)) => unit,
             _ => self.rate_unit(at),
@@ -96,19 +113,101 @@ impl<'a> Look<'a> {
             Some(at) => Clock::Time(self.place(at), self.time_unit(at, meanings[at])),
             None => Clock::Interval(narrows_core::Duration::from_secs(1)),
         };
+        let delayed = |at: usize| {
+            let (unit, is_round_trip) = match meanings[at] {
+                Meaning::Delay(unit) => (unit, false),
+                Meaning::RoundTrip { unit, .. } => (unit, true),
+                _ => (None, false),
+            };
+            Delay { place: self.place(at), unit: unit.or(Some(TimeUnit::Number(6))), is_round_trip }
+        };
+        let lossy = |at: usize| match meanings[at] {
+            _ if self.cells(at).filter_map(value).any(|loss| loss > 1.0) => ShareUnit::Percent,
+            Meaning::Loss(Some(unit)) => unit,
+            _ => ShareUnit::Share,
+        };
         Some(Columns {
             clock,
             rate: rate.map(|at| (self.place(at), unit(at))),
-            delay: delay.map(|at| (self.place(at), None)),
-            loss: None,
+            delay: delay.map(delayed),
+            loss: loss.map(|at| (self.place(at), lossy(at))),
             run: None,
+            filter: None,
         })
+    }
+
+    /// The column that may be a rate although its name says nothing: numbers that are no label and no counter, best of
+    /// all with a direction.
+    fn likely_rate(&self, meanings: &[Meaning], time: Option<usize>) -> Option<usize> {
+        let is_number = |at: &usize| {
+            Some(*at) != time
+                && matches!(meanings[*at], Meaning::Other)
+                && self.cells(*at).next().is_some_and(|cell| value(cell).is_some())
+        };
+        let all: Vec<usize> = (0..self.first.len()).filter(is_number).collect();
+        let named = |at: &&usize| self.is_header && names::is_direction(self.first[**at]);
+        let open = |at: &&usize| !self.is_header || !names::is_label(self.first[**at]);
+        let uneven = |at: &&usize| open(at) && !self.is_clock(**at);
+        let found = all.iter().find(named).or_else(|| all.iter().find(uneven));
+        found.or_else(|| all.iter().find(open)).copied()
+    }
+
+    /// The column that tells rows of the same time apart, and its first values, if half of the rows or more have the
+    /// time of the row before.
+    pub(super) fn series(&self, time: usize) -> Option<(usize, Vec<&'a str>)> {
+        let at = |row: &[&'a str]| row.get(time).copied();
+        let groups: Vec<&[Vec<&'a str>]> = self.rows.chunk_by(|a, b| at(a) == at(b)).collect();
+        if (self.rows.len() - groups.len()) * 2 < self.rows.len() {
+            return None;
+        }
+        (0..self.first.len()).filter(|at| *at != time).find_map(|at| {
+            let values = self.values(at);
+            let is_name = values.iter().any(|text| value(text).is_none() && date::unit(text).is_none());
+            let is_apart = |group: &&[Vec<&str>]| {
+                let mut cells: Vec<_> = group.iter().map(|row| row.get(at)).collect();
+                cells.sort_unstable();
+                cells.windows(2).all(|pair| pair[0] != pair[1])
+            };
+            let is_few = values.len() * 2 <= self.rows.len() || groups.len() == 1;
+            (is_name && is_few && groups.iter().all(is_apart)).then_some((at, values))
+        })
+    }
+
+    /// The different values of a column.
+    pub(super) fn values(&self, at: usize) -> Vec<&'a str> {
+        let mut seen = BTreeSet::new();
+        self.cells(at).filter(|cell| seen.insert(*cell)).collect()
+    }
+
+    /// Adds to an error what the columns are, and how to say which to take.
+    pub(super) fn ask(&self, problem: Problem) -> Problem {
+        let problem = match self.is_header {
+            true => problem.help(format!("the columns are {}", self.listed())),
+            false => problem,
+        };
+        match self.columns() {
+            Some(columns) => problem.help(how(&columns)).help(WORDS),
+            None => problem.help(WORDS),
+        }
+    }
+
+    /// The columns with their numbers.
+    fn listed(&self) -> String {
+        let column = |(at, name): (usize, &&str)| match name.is_empty() {
+            true => format!("{} without a name", at + 1),
+            false => format!("{} {}", at + 1, Found(name)),
+        };
+        let mut names: Vec<String> = self.first.iter().enumerate().map(column).take(MOST_COLUMNS).collect();
+        if self.first.len() > MOST_COLUMNS {
+            names.push(format!("{} more", self.first.len() - MOST_COLUMNS));
+        }
+        names.join(", ")
     }
 
     /// A column by its name, or by its number if there is none or it cannot be typed.
     pub(super) fn place(&self, at: usize) -> Place {
         let name = self.first[at];
-        let is_plain = !name.is_empty() && !name.contains([',', '=', '"', '\'', ' ']);
+        let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-./%#+".contains(c));
         let is_one = self.first.iter().filter(|other| **other == name).count() == 1;
         let is_named = self.is_header && is_plain && is_one && name.parse::<usize>().is_err();
         Place(if is_named { name.to_owned() } else { (at + 1).to_string() }.into())
@@ -174,9 +273,14 @@ impl<'a> Look<'a> {
         Columns {
             clock: Clock::Time(self.place(0), None),
             rate: Some((self.place(1), RateUnit { power: 6, bytes: true })),
-            delay: Some((self.place(3), Some(TimeUnit::Number(9)))),
+            delay: Some(Delay {
+                place: self.place(3),
+                unit: Some(TimeUnit::Number(9)),
+                is_round_trip: false,
+            }),
             loss: Some((self.place(2), ShareUnit::Share)),
             run: None,
+            filter: None,
         }
     }
 
@@ -211,6 +315,40 @@ fn rate_unit(values: impl Iterator<Item = f64>) -> RateUnit {
     }
 }
 
+/// A table one of whose first lines has another number of cells than the very first.
+pub(super) struct Ragged<'a> {
+    line: &'a str,
+    found: usize,
+    first: usize,
+    separator: Separator,
+}
+
+impl<'a> Ragged<'a> {
+    /// `None` if all is well, or blanks separate, as in prose.
+    pub(super) fn at(source: &Source<'a>) -> Option<Self> {
+        let mut all = lines(source);
+        let head = all.next()?;
+        let separator = Separator::of(head);
+        let mut cells = Vec::new();
+        let mut count = |line: &'a str| separator.cells(source, line, &mut cells).ok().map(|()| cells.len());
+        let first = count(head).filter(|_| matches!(separator, Separator::Char(_)))?;
+        let is_ended = head.ends_with([',', ';', '\t']);
+        all.take(10).find_map(|line| {
+            let found = count(line)?;
+            let is_right = found == first || is_ended && found + 1 == first;
+            (!is_right).then_some(Self { line, found, first, separator })
+        })
+    }
+
+    pub(super) fn problem(&self, source: &Source<'_>) -> Problem {
+        let title = format!(
+            "unknown format: found {} cells separated by {}, but the first line has {}",
+            self.found, self.separator, self.first
+        );
+        Problem::new(title).at(&source.span(self.line))
+    }
+}
+
 /// The columns to try for a file of one number per line: a rate per second. `None` if another line comes, or the
 /// numbers never go down, as instants do.
 pub(super) fn lone_rate(source: &Source<'_>) -> Option<Columns> {
@@ -222,6 +360,7 @@ pub(super) fn lone_rate(source: &Source<'_>) -> Option<Columns> {
         delay: None,
         loss: None,
         run: None,
+        filter: None,
     })
 }
 
@@ -254,7 +393,11 @@ fn value(cell: &str) -> Option<f64> {
 /// How to say which columns they are.
 pub(super) fn how(columns: &Columns) -> String {
     format!(
-        "say which columns they are, and their units: `--columns {columns}`, for example (in a scenario, the key \
-         `columns`); units of rates are bit, kbit, mbit, gbit, byte, kbyte and mbyte, of times s, ms, us, ns and date"
+        "say which columns they are, and their units: `--columns {columns}`, for example (in a scenario, the key `columns`)"
     )
 }
+
+/// The words of columns.
+pub(super) const WORDS: &str = "words: `rate=COLUMN,unit=mbit`, `delay=COLUMN`, `rtt=COLUMN` (half of it is the delay), \
+    `loss=COLUMN,loss-unit=percent`, by `time=COLUMN` or `interval=1s`, with `where=COLUMN:TEXT` only of rows with that \
+    text; units of rates are bit, kbit, mbit, gbit, byte, kbyte and mbyte, of times s, ms, us, ns and date";

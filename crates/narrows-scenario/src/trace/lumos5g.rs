@@ -41,6 +41,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         delay: None,
         loss: None,
         run: Some(Place::named("run_num")),
+        filter: None,
     };
     table::read(source, &columns, Format::LUMOS5G)
 }

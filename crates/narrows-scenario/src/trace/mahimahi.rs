@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use narrows_core::{Duration, Rate, Time};
 
-use super::look::{how, lone_rate};
+use super::look::{WORDS, how, lone_rate};
 use crate::problem::{Found, Problem};
 use crate::source::Source;
 use crate::trace::format::Entry;
@@ -55,7 +55,9 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
 /// Adds to the error of a file whose numbers may be rates how to read it as such.
 fn or_rates(source: &Source<'_>, problem: Problem) -> Problem {
     match lone_rate(source) {
-        Some(columns) => problem.help(format!("if each number is the rate of a second, {}", how(&columns))),
+        Some(columns) => {
+            problem.help(format!("if each number is the rate of a second, {}", how(&columns))).help(WORDS)
+        }
         None => problem,
     }
 }

@@ -1,8 +1,8 @@
 //! What the name of a column says about it: `throughput_mbps`, `linkDownKbps`, `at_ms`, `Loss (%)`.
 //!
 //! A name is split into words at capitals and at all that is neither letter nor digit. Only what cannot be meant
-//! otherwise counts: a latency or a ping may be a round trip, a loss rate may be a share or percent, and `MBps`
-//! may be bytes.
+//! otherwise counts: a loss rate may be a share or percent, and `MBps` may be bytes. Names that well-known tools give
+//! their columns are listed ([`KNOWN`]).
 
 use super::columns::{RateUnit, ShareUnit, TimeUnit};
 
@@ -11,7 +11,13 @@ use super::columns::{RateUnit, ShareUnit, TimeUnit};
 pub(super) enum Meaning {
     Time(Option<TimeUnit>),
     Rate(Option<RateUnit>),
+    /// A one-way delay.
     Delay(Option<TimeUnit>),
+    /// `is_sure` unless it may be a one-way delay, too, as a latency.
+    RoundTrip {
+        unit: Option<TimeUnit>,
+        is_sure: bool,
+    },
     Loss(Option<ShareUnit>),
     /// Something of a path that is no column of a trace by itself.
     Near(&'static str),
@@ -41,15 +47,34 @@ const SECONDS: &[(&str, i32)] = &[
     ("nanoseconds", 0),
 ];
 
+/// Columns of tshark (`-T fields`) and of argus' `ra`.
+const KNOWN: &[(&str, Meaning)] = &[
+    ("frame.time_epoch", Meaning::Time(SECOND)),
+    ("frame.time_relative", Meaning::Time(SECOND)),
+    ("tcp.analysis.ack_rtt", Meaning::RoundTrip { unit: SECOND, is_sure: true }),
+    ("tcp.analysis.initial_rtt", Meaning::RoundTrip { unit: SECOND, is_sure: true }),
+    ("icmp.resptime", Meaning::RoundTrip { unit: Some(TimeUnit::Number(6)), is_sure: true }),
+    ("TcpRtt", Meaning::RoundTrip { unit: SECOND, is_sure: true }),
+];
+const SECOND: Option<TimeUnit> = Some(TimeUnit::Number(9));
+
 /// What a name says.
 pub(super) fn meaning(name: &str) -> Meaning {
+    if let Some((_, means)) = KNOWN.iter().find(|(known, _)| *known == name) {
+        return *means;
+    }
     let words = words(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    if has(&["rtt", "ping", "round", "latency", "lat"]) {
-        return Meaning::Near("may be a round trip");
-    }
-    if has(&["jitter", "variation", "variance", "var", "std", "stddev", "deviation"]) {
+    if has(&["jitter", "variation", "variance", "var", "std", "stddev", "mdev", "deviation"]) {
         return Meaning::Near("jitter");
+    }
+    let unit = seconds(&words);
+    if has(&["rtt", "ping", "roundtrip"]) || has(&["round"]) && has(&["trip"]) {
+        return Meaning::RoundTrip { unit, is_sure: true };
+    }
+    // Alone it may be a latitude.
+    if has(&["latency"]) || has(&["lat"]) && unit.is_some() {
+        return Meaning::RoundTrip { unit, is_sure: false };
     }
     if has(&["loss", "lost", "plr"]) {
         return match loss(name, &words) {
@@ -76,6 +101,89 @@ pub(super) fn meaning(name: &str) -> Meaning {
     Meaning::Other
 }
 
+/// How much the name of a time says that it is the clock of the rows: less is more. A row counts from its start on.
+pub(super) fn clock_rank(name: &str) -> usize {
+    let words = words(name);
+    let all = |known: &[&str]| {
+        let is_unit = |word: &str| SECONDS.iter().any(|(unit, _)| *unit == word);
+        words
+            .iter()
+            .all(|word| TIME.contains(&word.as_str()) || known.contains(&word.as_str()) || is_unit(word))
+    };
+    match () {
+        () if KNOWN.iter().any(|(known, _)| *known == name) || all(&["at", "unix", "utc", "local"]) => 0,
+        () if all(&["start", "begin", "started"]) => 1,
+        () => 2,
+    }
+}
+
+/// Whether the name says that its column tells what was measured: `target`, `DstAddr`.
+pub(super) fn is_subject(name: &str) -> bool {
+    const SUBJECT: &[&str] = &[
+        "target",
+        "host",
+        "hostname",
+        "destination",
+        "dst",
+        "server",
+        "url",
+        "address",
+        "addr",
+        "ip",
+        "endpoint",
+        "peer",
+        "interface",
+        "iface",
+        "daddr",
+    ];
+    words(name).iter().any(|word| SUBJECT.contains(&word.as_str()))
+}
+
+/// Whether a name says that its column has no quantity of a path: `Server ID`, `lat`, `dport`.
+pub(super) fn is_label(name: &str) -> bool {
+    const LABEL: &[&str] = &[
+        "id",
+        "no",
+        "nr",
+        "num",
+        "number",
+        "index",
+        "idx",
+        "port",
+        "sport",
+        "dport",
+        "hop",
+        "hops",
+        "seq",
+        "lat",
+        "lon",
+        "lng",
+        "latitude",
+        "longitude",
+        "altitude",
+        "distance",
+        "cell",
+        "pid",
+        "run",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "minute",
+        "ttl",
+        "version",
+    ];
+    let words = words(name);
+    words.is_empty() || words.iter().any(|word| LABEL.contains(&word.as_str()))
+}
+
+/// Whether a name has a direction, as columns of rates have: `downlink`, `tx`.
+pub(super) fn is_direction(name: &str) -> bool {
+    const DIRECTION: &[&str] =
+        &["download", "upload", "downlink", "uplink", "down", "up", "dl", "ul", "in", "out", "rx", "tx"];
+    words(name).iter().any(|word| DIRECTION.contains(&word.as_str()))
+}
+
 /// The words of a name in small letters.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -93,11 +201,15 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The power of ten of the unit that a name ends with, in nanoseconds.
+/// The power of ten of the unit of a time that a name has, in nanoseconds: that of a tool, or that it ends with.
 pub(super) fn time_power(name: &str) -> Option<i32> {
-    match seconds(&words(name))? {
+    let known = KNOWN.iter().find(|(known, _)| *known == name).and_then(|(_, means)| match means {
+        Meaning::Time(unit) | Meaning::RoundTrip { unit, .. } => *unit,
+        _ => None,
+    });
+    match known.or_else(|| seconds(&words(name)))? {
         TimeUnit::Number(power) => Some(power),
-        TimeUnit::Date => None,
+        TimeUnit::Date | TimeUnit::TimeOfDay => None,
     }
 }
 
@@ -133,9 +245,10 @@ fn rate(name: &str, words: &[String]) -> Option<RateUnit> {
             };
             Some(power)
         };
-        // Without a word of time it may be a volume.
-        let bits =
-            power(word, "bps").or_else(|| power(word, "bit").filter(|power| per || *power > 0 && is_rate));
+        // Without a word of time it may be a volume. Small letters are bits: `Mb/s`.
+        let bits = power(word, "bps")
+            .or_else(|| power(word, "bit").filter(|power| per || *power > 0 && is_rate))
+            .or_else(|| power(word, "b").filter(|_| per && name.contains("b/s")));
         let bytes = power(word, "byte").filter(|power| *power < 9 && per);
         let unit = |bytes| move |power| RateUnit { power, bytes };
         bits.map(unit(false)).or_else(|| bytes.map(unit(true)))
@@ -165,6 +278,7 @@ mod tests {
         let time = |power| Meaning::Time(Some(TimeUnit::Number(power)));
         let rate = |power| Meaning::Rate(Some(RateUnit { power, bytes: false }));
         let delay = |power| Meaning::Delay(Some(TimeUnit::Number(power)));
+        let round_trip = |power, is_sure| Meaning::RoundTrip { unit: Some(TimeUnit::Number(power)), is_sure };
         for (name, means) in [
             ("at_ms", time(6)),
             ("timestamp_ms", time(6)),
@@ -196,8 +310,19 @@ mod tests {
             ("delay_ms", delay(6)),
             ("owd_us", delay(3)),
             ("delay", Meaning::Delay(None)),
-            ("rtt_ms", Meaning::Near("may be a round trip")),
-            ("latency_ms", Meaning::Near("may be a round trip")),
+            ("rate [kbit/s]", rate(3)),
+            ("Bandwidth (Mb/s)", rate(6)),
+            ("Bandwidth (MB/s)", Meaning::Rate(None)),
+            ("Bandwidth (MB/S)", Meaning::Rate(None)),
+            ("delay_us", delay(3)),
+            ("rtt_ms", round_trip(6, true)),
+            ("route.latencyMs", round_trip(6, false)),
+            ("latency(ms)", round_trip(6, false)),
+            ("Ping", Meaning::RoundTrip { unit: None, is_sure: true }),
+            ("tcp.analysis.ack_rtt", round_trip(9, true)),
+            ("lat", Meaning::Other),
+            ("lat_ms", round_trip(6, false)),
+            ("rtt_mdev_ms", Meaning::Near("jitter")),
             ("jitter_ms", Meaning::Near("jitter")),
             ("delay_variation_ms", Meaning::Near("jitter")),
             ("total_mbit", Meaning::Other),

@@ -64,7 +64,10 @@ impl Format {
         let first = line.trim_start().chars().next().unwrap_or_default();
         let text = &source.text[source.span(line).start..];
         let begins = |format: &Self| (format.0.begins)(Beginning { line, first, text });
-        Self::ALL.iter().copied().rev().find(begins).ok_or_else(|| unknown(source, line))
+        let found = Self::ALL.iter().copied().rev().find(begins);
+        // Such as `"time","rate"`, or a header whose first cell is empty.
+        let header = || described::has_header(source, line).then_some(Self::CSV);
+        found.or_else(header).ok_or_else(|| unknown(source, line))
     }
 
     /// The names of all.

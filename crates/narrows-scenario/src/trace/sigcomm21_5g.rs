@@ -44,6 +44,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         delay: None,
         loss: None,
         run: Some(Place::named("run_number")),
+        filter: None,
     };
     table::read(source, &columns, Format::SIGCOMM21_5G)
 }

@@ -15,9 +15,10 @@ use narrows_core::{Duration, Probability, Rate, Time};
 
 pub(super) use self::cells::{Separator, lines, says_nothing};
 use self::finder::{Finder, guess};
-use super::columns::{Clock, Columns, RateUnit, ShareUnit, TimeUnit};
+use super::columns::{Clock, Columns, Delay, RateUnit, ShareUnit, TimeUnit};
+use super::names::{Meaning, meaning};
 use super::{Column, Format, MOST_POINTS, Trace, date};
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, one_of};
 use crate::source::Source;
 use crate::source::number::SHARE_ONE;
 use crate::trace::column::{filled, put};
@@ -49,9 +50,11 @@ struct Table<'s, 'a> {
     cells: Vec<&'a str>,
     clock: Ticks,
     rate: Option<(usize, RateUnit, Column<Rate>)>,
-    delay: Option<(usize, i32, Column<Duration>)>,
+    /// Its number, the power of ten of its unit, and whether half of it is the delay.
+    delay: Option<(usize, i32, bool, Column<Duration>)>,
     loss: Option<(usize, ShareUnit, Column<Probability>)>,
     run: Option<(usize, String)>,
+    filter: Option<Filter>,
     /// The highest of the numbers of the columns.
     last: usize,
     /// Where the present run began, and how many have ended.
@@ -68,7 +71,39 @@ struct Table<'s, 'a> {
     late: usize,
     /// Rows that last no time.
     instant: usize,
+    /// Of times of day: the midnights passed, and the last one.
+    midnights: u64,
+    clock_was: u64,
     remarks: Vec<String>,
+}
+
+/// Rows that count: those with a text in a column.
+struct Filter {
+    column: usize,
+    name: String,
+    text: String,
+    /// Some of the texts of other rows.
+    others: Vec<String>,
+}
+
+impl Filter {
+    /// Whether a row has the text.
+    fn has(&mut self, cells: &[&str]) -> bool {
+        /// Texts kept for the error.
+        const MOST: usize = 8;
+        let cell = cells[self.column];
+        if cell != self.text && self.others.len() < MOST && !self.others.iter().any(|other| other == cell) {
+            self.others.push(cell.to_owned());
+        }
+        cell == self.text
+    }
+
+    /// The error if no row has it.
+    fn problem(&self) -> Problem {
+        let problem = Problem::new(format!("no row has {} in {}", Found(&self.text), self.name));
+        let others: Vec<&str> = self.others.iter().map(String::as_str).collect();
+        problem.help(format!("rows have, for example, {}", one_of(&others)))
+    }
 }
 
 /// The clock of the rows: the number of its column, and its unit.
@@ -93,7 +128,12 @@ impl<'s, 'a> Table<'s, 'a> {
             Clock::Interval(interval) => (None, Ticks::Every(*interval)),
             Clock::Time(place, unit) => {
                 let mut number = || guess(place, find.epoch(place), (9, "s"), "time-unit", &mut remarks);
-                let unit = unit.or_else(|| find.date(place)).unwrap_or_else(|| TimeUnit::Number(number()));
+                let unit = match unit {
+                    // Said of times of day, too.
+                    None | Some(TimeUnit::Date) => find.date(place).or(*unit),
+                    Some(_) => *unit,
+                };
+                let unit = unit.unwrap_or_else(|| TimeUnit::Number(number()));
                 (Some(place), Ticks::At(find.column(place)?, unit))
             }
             Clock::Duration(place, unit) => {
@@ -102,18 +142,33 @@ impl<'s, 'a> Table<'s, 'a> {
                 (Some(place), Ticks::For(find.column(place)?, power))
             }
         };
-        let delay = columns.delay.as_ref().map(|(place, unit)| {
+        let delay = columns.delay.as_ref().map(|Delay { place, unit, is_round_trip }| {
             let power =
                 power(*unit).unwrap_or_else(|| guess(place, None, (6, "ms"), "delay-unit", &mut remarks));
-            Ok((find.column(place)?, power, Column::new()))
+            let at = find.column(place)?;
+            let name = find.label(at);
+            match meaning(find.cells[at]) {
+                _ if *is_round_trip => {
+                    remarks.push(format!("half of {name}, a round trip, is the one-way delay"));
+                }
+                Meaning::RoundTrip { .. } => remarks.push(format!(
+                    "all of {name} is the one-way delay; if it is a round trip, `rtt=` instead of `delay=` takes half"
+                )),
+                _ => {}
+            }
+            Ok((at, power, *is_round_trip, Column::new()))
         });
         let rate = columns.rate.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
         let loss = columns.loss.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
         let run = columns.run.as_ref().map(|place| Ok((find.column(place)?, String::new())));
+        let filter = columns.filter.as_ref().map(|(place, text)| {
+            let column = find.column(place)?;
+            Ok(Filter { column, name: find.label(column), text: text.clone(), others: Vec::new() })
+        });
         let places = [
             clock.0,
             columns.rate.as_ref().map(|of| &of.0),
-            columns.delay.as_ref().map(|of| &of.0),
+            columns.delay.as_ref().map(|of| &of.place),
             columns.loss.as_ref().map(|of| &of.0),
         ];
         let table = Self {
@@ -123,6 +178,7 @@ impl<'s, 'a> Table<'s, 'a> {
             delay: delay.transpose()?,
             loss: loss.transpose()?,
             run: run.transpose()?,
+            filter: filter.transpose()?,
             last: 0,
             source,
             separator,
@@ -138,6 +194,8 @@ impl<'s, 'a> Table<'s, 'a> {
             missing: 0,
             late: 0,
             instant: 0,
+            midnights: 0,
+            clock_was: 0,
             remarks,
         };
         let clock = match table.clock {
@@ -150,6 +208,7 @@ impl<'s, 'a> Table<'s, 'a> {
             table.delay.as_ref().map(|of| of.0),
             table.loss.as_ref().map(|of| of.0),
             table.run.as_ref().map(|of| of.0),
+            table.filter.as_ref().map(|of| of.column),
         ];
         Ok(Self { last: all.into_iter().flatten().max().unwrap_or(0), ..table })
     }
@@ -161,6 +220,10 @@ impl<'s, 'a> Table<'s, 'a> {
             let problem =
                 Problem::new(format!("found {} cells, expected {} or more", cells.len(), self.last + 1));
             return Err(problem.at(&self.source.span(line)));
+        }
+        if self.filter.as_mut().is_some_and(|filter| !filter.has(&cells)) {
+            self.cells = cells;
+            return Ok(());
         }
         let lasts = self.tick(&cells)?;
         self.rows += 1;
@@ -174,9 +237,10 @@ impl<'s, 'a> Table<'s, 'a> {
         if let Some((at, unit, column)) = &mut self.rate {
             count.put(column, now, cells[*at], |cell| rate(source, cell, *unit))?;
         }
-        if let Some((at, power, column)) = &mut self.delay {
+        if let Some((at, power, is_round_trip, column)) = &mut self.delay {
             count.put(column, now, cells[*at], |cell| {
-                source.number(cell, *power, LONGEST_NANOS, "a delay").map(Duration::from_nanos)
+                let nanos = source.number(cell, *power, LONGEST_NANOS, "a delay")?;
+                Ok(Duration::from_nanos(if *is_round_trip { nanos / 2 } else { nanos }))
             })?;
         }
         if let Some((at, unit, column)) = &mut self.loss {
@@ -214,6 +278,7 @@ impl<'s, 'a> Table<'s, 'a> {
             TimeUnit::Number(power) => self.source.number(cell, power, LONGEST_NANOS, "a time")?,
             TimeUnit::Date => date::nanos(cell)
                 .ok_or_else(|| self.source.expected(cell, "a date, such as 2021-01-16 19:10:28"))?,
+            TimeUnit::TimeOfDay => self.time_of_day(cell)?,
         };
         if let Some((at, run)) = &mut self.run {
             if self.rows > 0 && run != cells[*at] {
@@ -248,9 +313,22 @@ impl<'s, 'a> Table<'s, 'a> {
         Ok(None)
     }
 
+    /// Nanoseconds since the midnight before the first row. Back by more than half a day is another day.
+    fn time_of_day(&mut self, cell: &str) -> Result<u64, Problem> {
+        let nanos = date::time_of_day(cell)
+            .ok_or_else(|| self.source.expected(cell, "a time of day, such as 19:10:28"))?;
+        self.midnights += u64::from(self.clock_was > nanos + date::DAY / 2);
+        self.clock_was = nanos;
+        // Far enough to be too long, and no more.
+        Ok((self.midnights.saturating_mul(date::DAY)).min(LONGEST_NANOS) + nanos)
+    }
+
     fn into_trace(mut self, format: Format, first: &str) -> Result<Trace, Problem> {
         let place = self.source.span(first);
         let empty = |what: &str| Problem::new(format!("there is no row with a {what}")).at(&place);
+        if let Some(filter) = self.filter.filter(|_| self.rows == 0) {
+            return Err(filter.problem().at(&place));
+        }
         let end = match self.clock {
             Ticks::At(..) => self.now + self.before.map_or(LONE, |before| self.now.since(before)),
             Ticks::For(..) | Ticks::Every(_) => self.now,
@@ -261,7 +339,7 @@ impl<'s, 'a> Table<'s, 'a> {
         if self.rate.as_ref().is_some_and(|of| of.2.is_empty()) {
             return Err(empty("rate"));
         }
-        if self.delay.as_ref().is_some_and(|of| of.2.is_empty()) {
+        if self.delay.as_ref().is_some_and(|of| of.3.is_empty()) {
             return Err(empty("delay"));
         }
         if self.loss.as_ref().is_some_and(|of| of.2.is_empty()) {
@@ -284,11 +362,17 @@ impl<'s, 'a> Table<'s, 'a> {
                 self.remarks.push(format!("{count}{noun} {what}"));
             }
         }
+        if self.midnights > 0 {
+            self.remarks.push(format!(
+                "times of day have no date: back by more than 12 hours is the next day, {} times",
+                self.midnights
+            ));
+        }
         if self.runs > 0 {
             self.remarks.push(format!("{} runs of the file follow one another", self.runs + 1));
         }
         trace.rate = self.rate.and_then(|of| filled(of.2));
-        trace.delay = self.delay.and_then(|of| filled(of.2));
+        trace.delay = self.delay.and_then(|of| filled(of.3));
         trace.loss = self.loss.and_then(|of| filled(of.2));
         trace.remarks = self.remarks;
         Ok(trace)
@@ -331,7 +415,7 @@ impl Count {
 fn power(unit: Option<TimeUnit>) -> Option<i32> {
     match unit? {
         TimeUnit::Number(power) => Some(power),
-        TimeUnit::Date => None,
+        TimeUnit::Date | TimeUnit::TimeOfDay => None,
     }
 }
 

@@ -46,6 +46,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         delay: None,
         loss: None,
         run: None,
+        filter: None,
     };
     let mut trace = table::read(source, &columns, Format::UCC)?;
     trace.remarks.push(

@@ -1,7 +1,7 @@
 //! Files of no known format: what they look like, and how to read them nevertheless.
 
 use super::Format;
-use super::look::{Look, how};
+use super::look::{Look, Ragged, WORDS, how};
 use super::pensieve::Sample;
 use crate::problem::{Problem, one_of};
 use crate::source::Source;
@@ -11,9 +11,13 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
     let place = source.span(line);
     let text = &source.text[place.start..];
     let names = one_of(&Format::names());
+    if let Some(ragged) = Ragged::at(source) {
+        return ragged.problem(source).help(format!("or name the format: {names}"));
+    }
     let look = Look::at(source);
     let Some((look, columns)) = look.and_then(|look| look.columns().map(|columns| (look, columns))) else {
-        return Problem::new("unknown format").at(&place).help(format!("name it: {names}"));
+        let problem = Problem::new("unknown format").at(&place).help(format!("name it: {names}"));
+        return tools(text).into_iter().fold(problem, Problem::help);
     };
     let doubt = Sample::of(text).filter(|_| look.first.len() == 2).and_then(|sample| sample.doubt());
     let (title, names) = match doubt {
@@ -27,7 +31,7 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
             format!("or name the format: {names}"),
         ),
     };
-    let problem = Problem::new(title).at(&place).help(how(&columns));
+    let problem = Problem::new(title).at(&place).help(how(&columns)).help(WORDS);
     let problem = match !look.is_header && look.is_dtp() {
         true => problem.help(
             "such are the columns of AItrans' DTP emulator: seconds, megabytes per second, a loss from 0 to 1, a one-way \
@@ -36,4 +40,21 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
         false => problem,
     };
     problem.help(names)
+}
+
+/// What is read of the output of tools that a text seems to have.
+fn tools(text: &str) -> Vec<String> {
+    const IPERF: &str = "of iPerf's text, lines such as `[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec` are read \
+        (`iperf3 -i 1`), and its JSON (`iperf3 --json`)";
+    const PING: &str = "of ping's output, lines such as `64 bytes from …: icmp_seq=1 ttl=54 time=13.2 ms` and \
+        `Reply from …: bytes=32 time=13ms TTL=54` are read, in English";
+    let mut end = text.len().min(1 << 16);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let has = |words: &[&str]| words.iter().any(|word| text[..end].contains(word));
+    let iperf = has(&["iperf", "bits/sec", "Bytes/sec"]).then(|| IPERF.to_owned());
+    let ping =
+        has(&["icmp_seq", "bytes from", "TTL=", "ttl=", "packets transmitted"]).then(|| PING.to_owned());
+    iperf.into_iter().chain(ping).collect()
 }

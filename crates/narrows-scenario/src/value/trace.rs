@@ -131,7 +131,7 @@ impl TraceUse {
                 let problem = Problem::new(format!("named columns are those of a CSV file, not of {format}"));
                 return Err(problem.at(&node.span).inside("columns"));
             }
-            (Some(TraceColumns::Named(columns)), _) => Reading::Columns(columns.clone()),
+            (Some(TraceColumns::Named(columns)), _) => Reading::Columns(Box::new(columns.clone())),
             (_, Some(format)) => Reading::Format(format),
             (_, None) => Reading::Detected,
         };

@@ -522,8 +522,8 @@ fn a_header_that_leaves_a_choice_is_asked_about_in_its_own_words() {
         (
             "timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120,72,47\n",
             [
-                "no column is a rate, a delay or a loss by its name",
-                "`--columns time=timestamp,rate=uplink,unit=mbit`",
+                "no column is a rate, a delay or a loss, with its unit, by its name",
+                "`--columns time=timestamp,rate=uplink,unit=mbit,rtt=rtt,delay-unit=ms`",
             ],
         ),
         (

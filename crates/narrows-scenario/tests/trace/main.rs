@@ -4,6 +4,7 @@ mod bad_input;
 mod corpus;
 mod documents;
 mod formats;
+mod headers;
 mod numbers;
 mod patterns;
 mod writing;

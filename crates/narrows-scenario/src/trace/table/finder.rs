@@ -39,21 +39,26 @@ impl Finder<'_, '_, '_> {
             .help(format!("the columns are {}; or give its number, from 1", one_of(&names))))
     }
 
+    /// A column as notes call it: its name, or its number if the cell is a value.
+    pub(super) fn label(&self, at: usize) -> String {
+        let cell = self.cells[at];
+        match is_value(cell) {
+            true => format!("column {}", at + 1),
+            false => Found(cell).to_string(),
+        }
+    }
+
     /// Whether the first line is a header: a column is named there, or a cell is neither number nor date.
     pub(super) fn is_header<'p>(&self, places: impl Iterator<Item = &'p Place>) -> bool {
-        let is_value = |cell: &str| {
-            let start = cell.trim_start_matches(['-', '+', '.']);
-            start.starts_with(|c: char| c.is_ascii_digit()) || says_nothing(cell)
-        };
         places.into_iter().any(|place| match place.number().filter(|at| *at < self.cells.len()) {
             Some(at) => !is_value(self.cells[at]),
             None => true,
         })
     }
 
-    /// Whether the times are dates, judged by the first row with a value.
+    /// Whether the times are dates or times of day, judged by the first row with a value.
     pub(super) fn date(&self, place: &Place) -> Option<TimeUnit> {
-        self.early(place, date::nanos).map(|_| TimeUnit::Date)
+        self.early(place, date::unit)
     }
 
     /// The power of ten of times since 1970, likewise.
@@ -71,6 +76,12 @@ impl Finder<'_, '_, '_> {
             value(cells.get(at)?)
         })
     }
+}
+
+/// Whether a cell is a number, a date, or nothing.
+fn is_value(cell: &str) -> bool {
+    let start = cell.trim_start_matches(['-', '+', '.']);
+    start.starts_with(|c: char| c.is_ascii_digit()) || says_nothing(cell)
 }
 
 /// The power of ten for a unit that is not given: that of the column's name, or of a clock since 1970, or else the
