@@ -43,6 +43,7 @@ mod nyu_mets;
 mod oboe;
 mod pattern;
 mod pensieve;
+mod ping;
 mod registry;
 mod resample;
 mod sabre;

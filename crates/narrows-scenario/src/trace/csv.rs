@@ -19,7 +19,7 @@ use narrows_core::{Bytes, Duration, Probability, Rate, Time};
 use super::described;
 use super::look::{Look, how};
 use super::names::{Meaning, meaning};
-use super::unknown::unknown;
+use super::unknown::{or_of_tools, unknown};
 use crate::problem::{Found, Problem, nearest};
 use crate::source::Source;
 use crate::source::number::{SHARE_ONE, decimal, share as share_text};
@@ -102,7 +102,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     }
     if !is_own(head) {
         return match Look::at(source).filter(|look| look.is_header) {
-            Some(look) => described::read(source, &look),
+            Some(look) => described::read(source, &look).map_err(|problem| or_of_tools(source, problem)),
             None => Err(unknown(source, head)),
         };
     }

@@ -105,6 +105,15 @@ impl Beginning<'_> {
         &self.text[..end]
     }
 
+    /// The first few hundred lines, for logs with other text around what counts.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        let mut end = self.text.len().min(1 << 16);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.text[..end].lines().take(400)
+    }
+
     /// Whether the first line is a header with all these columns.
     pub(super) fn has_columns(&self, names: &[&str]) -> bool {
         let cells = || self.line.split([',', ';', '\t']).map(|cell| cell.trim().trim_matches('"'));

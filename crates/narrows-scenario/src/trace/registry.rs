@@ -48,6 +48,7 @@ impl Format {
         Self::LUMOS5G,
         Self::SIGCOMM21_5G,
         Self::FCC,
+        Self::PING,
     ];
 
     /// Guesses the format by the extension if that is unambiguous, else by the first line with content.

@@ -17,7 +17,7 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
     let look = Look::at(source);
     let Some((look, columns)) = look.and_then(|look| look.columns().map(|columns| (look, columns))) else {
         let problem = Problem::new("unknown format").at(&place).help(format!("name it: {names}"));
-        return tools(text).into_iter().fold(problem, Problem::help);
+        return or_of_tools(source, problem);
     };
     let doubt = Sample::of(text).filter(|_| look.first.len() == 2).and_then(|sample| sample.doubt());
     let (title, names) = match doubt {
@@ -42,19 +42,24 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
     problem.help(names)
 }
 
-/// What is read of the output of tools that a text seems to have.
-fn tools(text: &str) -> Vec<String> {
+/// Adds to an error what is read of the output of tools that a text seems to have.
+pub(super) fn or_of_tools(source: &Source<'_>, problem: Problem) -> Problem {
     const IPERF: &str = "of iPerf's text, lines such as `[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec` are read \
         (`iperf3 -i 1`), and its JSON (`iperf3 --json`)";
     const PING: &str = "of ping's output, lines such as `64 bytes from …: icmp_seq=1 ttl=54 time=13.2 ms` and \
         `Reply from …: bytes=32 time=13ms TTL=54` are read, in English";
+    let text = source.text;
     let mut end = text.len().min(1 << 16);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     let has = |words: &[&str]| words.iter().any(|word| text[..end].contains(word));
-    let iperf = has(&["iperf", "bits/sec", "Bytes/sec"]).then(|| IPERF.to_owned());
-    let ping =
-        has(&["icmp_seq", "bytes from", "TTL=", "ttl=", "packets transmitted"]).then(|| PING.to_owned());
-    iperf.into_iter().chain(ping).collect()
+    let problem = match has(&["iperf", "bits/sec", "Bytes/sec"]) {
+        true => problem.help(IPERF),
+        false => problem,
+    };
+    match has(&["icmp_seq", "bytes from", "TTL=", "ttl=", "packets transmitted"]) {
+        true => problem.help(PING),
+        false => problem,
+    }
 }

@@ -230,6 +230,35 @@ const CASES: &[Means] = &[
         rates: &[(0, 10_000_000), (1000, UNLIMITED)],
         remarks: &["jitter", "delay duplicates", "route", "queue"],
     },
+    Means {
+        file: "ping-linux.log",
+        format: Format::PING,
+        then: Then::Hold,
+        millis: 3000,
+        rates: &[],
+        remarks: &[
+            "half of each round trip",
+            "500ms apart, by the command's `-i`",
+            "3 of 6 probes",
+            "1 answers are dup",
+        ],
+    },
+    Means {
+        file: "ping-times.log",
+        format: Format::PING,
+        then: Then::Hold,
+        millis: 3750,
+        rates: &[],
+        remarks: &["half of each round trip"],
+    },
+    Means {
+        file: "ping-windows.txt",
+        format: Format::PING,
+        then: Then::Hold,
+        millis: 4000,
+        rates: &[],
+        remarks: &["half of each round trip", "1 s apart", "1 of 4 probes", "2 runs", "1 answers below 1 ms"],
+    },
 ];
 
 #[test]
@@ -730,6 +759,7 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
     // Logs have more than a trace.
     for format in [
         Format::MM_LINK,
+        Format::PING,
         Format::NTRACE,
         Format::IPERF3,
         Format::OBOE,

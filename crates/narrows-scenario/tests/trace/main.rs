@@ -5,6 +5,7 @@ mod corpus;
 mod documents;
 mod formats;
 mod headers;
+mod logs;
 mod numbers;
 mod patterns;
 mod writing;
