@@ -29,6 +29,7 @@ mod format;
 mod genet;
 mod info;
 mod iperf3;
+mod iperf_text;
 mod json;
 pub(crate) mod light;
 mod look;

@@ -49,6 +49,7 @@ impl Format {
         Self::SIGCOMM21_5G,
         Self::FCC,
         Self::PING,
+        Self::IPERF_TEXT,
     ];
 
     /// Guesses the format by the extension if that is unambiguous, else by the first line with content.

@@ -8,6 +8,10 @@ use crate::source::Source;
 
 /// The error for a file whose first line with content is this.
 pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
+    or_of_tools(source, of_shape(source, line))
+}
+
+fn of_shape(source: &Source<'_>, line: &str) -> Problem {
     let place = source.span(line);
     let text = &source.text[place.start..];
     let names = one_of(&Format::names());
@@ -16,8 +20,7 @@ pub(super) fn unknown(source: &Source<'_>, line: &str) -> Problem {
     }
     let look = Look::at(source);
     let Some((look, columns)) = look.and_then(|look| look.columns().map(|columns| (look, columns))) else {
-        let problem = Problem::new("unknown format").at(&place).help(format!("name it: {names}"));
-        return or_of_tools(source, problem);
+        return Problem::new("unknown format").at(&place).help(format!("name it: {names}"));
     };
     let doubt = Sample::of(text).filter(|_| look.first.len() == 2).and_then(|sample| sample.doubt());
     let (title, names) = match doubt {

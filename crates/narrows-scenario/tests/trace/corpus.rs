@@ -259,6 +259,22 @@ const CASES: &[Means] = &[
         rates: &[],
         remarks: &["half of each round trip", "1 s apart", "1 of 4 probes", "2 runs", "1 answers below 1 ms"],
     },
+    Means {
+        file: "iperf3.txt",
+        format: Format::IPERF_TEXT,
+        then: Then::Hold,
+        millis: 1500,
+        rates: &[(0, 6_000_000), (1000, 2_000_000)],
+        remarks: &["of all 2 streams", "from the server to the client", "3 intervals before the test"],
+    },
+    Means {
+        file: "iperf2-udp.txt",
+        format: Format::IPERF_TEXT,
+        then: Then::Hold,
+        millis: 4000,
+        rates: &[(0, 1_050_000), (1000, 529_000), (2000, 1_050_000), (3000, 1_050_000)],
+        remarks: &["2 runs", "2s in 1 gaps", "UDP"],
+    },
 ];
 
 #[test]
@@ -760,6 +776,7 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
     for format in [
         Format::MM_LINK,
         Format::PING,
+        Format::IPERF_TEXT,
         Format::NTRACE,
         Format::IPERF3,
         Format::OBOE,

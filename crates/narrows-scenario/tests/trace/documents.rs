@@ -37,6 +37,7 @@ fn the_examples_of_the_documentation_are_right() {
             "alphartc" => Format::ALPHARTC,
             "genet" => Format::GENET,
             "ping" => Format::PING,
+            "iperf" => Format::IPERF_TEXT,
             _ => continue,
         };
         let trace =
@@ -51,7 +52,7 @@ fn the_examples_of_the_documentation_are_right() {
         assert_eq!((trace.format(), trace.remarks().len()), (format, remarks), "{block}");
         read += 1;
     }
-    assert_eq!(read, 13);
+    assert_eq!(read, 14);
 }
 
 #[test]

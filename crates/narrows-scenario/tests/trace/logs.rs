@@ -1,4 +1,4 @@
-//! What tools print: ping.
+//! What tools print: ping and iPerf.
 
 use std::fmt::Write;
 
@@ -95,4 +95,47 @@ fn logs_that_are_not_one_path_are_refused() {
     refused("Antwort von 1.2.3.4: Bytes=32 Zeit=13ms TTL=54\n", &["x.log:1:", "in English"]);
     let trace = read("x.csv", "64 bytes from 192.0.2.1: icmp_seq=1 ttl=54 time=10 ms\n");
     assert_eq!(trace.format(), Format::PING);
+}
+
+#[test]
+fn iperfs_are_rates() {
+    let line = |stream: &str, at: u64, mbit: u64| {
+        format!("[{stream}]   {at}.00-{}.00   sec  1.25 MBytes  {mbit}.0 Mbits/sec\n", at + 1)
+    };
+    let rates = |text: &str| -> Vec<(u64, u64)> {
+        let bits = |rate: narrows_core::Rate| rate.bits_per_second() / 1_000_000;
+        crate::rates(&read("x.csv", text)).into_iter().map(|(at, rate)| (at, bits(rate))).collect()
+    };
+    // Behind other text, and with a summary that is not marked.
+    let text = format!("# a log\nhello, world\n{}{}", line("  5", 0, 7), line("  5", 1, 9));
+    let whole = "[  5]   0.00-2.04   sec  2.5 MBytes  8.00 Mbits/sec\n";
+    assert_eq!(rates(&format!("{text}{whole}")), [(0, 7), (1000, 9)]);
+    // Runs without headers, with the same name and with another.
+    let again = |stream: &str| format!("{text}{whole}{}{}", line(stream, 0, 3), line(stream, 1, 4));
+    for stream in ["  5", "  7"] {
+        assert_eq!(rates(&again(stream)), [(0, 7), (1000, 9), (2000, 3), (3000, 4)], "{stream}");
+    }
+    // Of a test in both directions, the forward one.
+    let both = "[  5][TX-C]   0.00-1.00   sec  1.25 MBytes  5.00 Mbits/sec\n\
+        [  7][RX-C]   0.00-1.00   sec  1.25 MBytes  6.00 Mbits/sec\n";
+    assert_eq!(rates(both), [(0, 5)]);
+    assert_eq!(rates("[  3]  0.0-10.0 sec  12.5 MBytes  10.0 Mbits/sec\n"), [(0, 10)]);
+}
+
+#[test]
+fn iperfs_of_which_no_link_is_told_are_refused() {
+    let line = |stream: &str| format!("[{stream}]   0.00-1.00   sec  1.25 MBytes  5.00 Mbits/sec\n");
+    refused(&(line("  5") + &line("  6")), &["x.log:1:", "several streams without a `[SUM]`: `5` or `6`"]);
+    let to =
+        |host: &str| format!("[  5] local 192.0.2.2 port 1 connected to {host} port 5201\n{}", line("  5"));
+    refused(
+        &(to("192.0.2.1") + &to("192.0.2.3")),
+        &["x.log:3:", "several hosts: `192.0.2.1` and `192.0.2.3`"],
+    );
+    let reverse = "Connecting to host a, port 5201\nReverse mode, remote host a is sending\n";
+    refused(&(line("  5") + reverse + &line("  5")), &["x.log:4:", "both directions", "`-R`"]);
+    let summary = "[  5]   0.00-9.00   sec  1.25 MBytes  5.00 Mbits/sec                  receiver\n";
+    refused(summary, &["1 lines are summaries of whole tests", "`-i 1`"]);
+    refused("[  5]   0.00-1.00   sec  1.25 MBytes  -nan Mbits/sec\n", &["found `-nan`, expected a rate"]);
+    refused("iperf 3.7\nwarning: nothing\n", &["unknown format", "`iperf3 -i 1`"]);
 }
