@@ -31,9 +31,9 @@ pub(crate) enum TraceCommand {
 const CONVERT_HELP: &str = "\
 Formats: csv, mahimahi, netem-trace (JSON; reads TOML), theaterq, sabre, pensieve; read only: pattern,
 mm-link, alphartc, alphartc-downlink, genet, ntrace, iperf3, oboe, norway, nyu-mets, ucc, lumos5g,
-sigcomm21-5g, fcc, ping, iperf-text. --from defaults to the format detected from name and content, --to to OUT's
-ending: .csv, .json (netem-trace), .mahi, .up or .down (mahimahi), .raw (TheaterQ), .sabre, .pensieve.
-Whatever the output format cannot express is reported.
+sigcomm21-5g, fcc, ping, iperf-text, speedtest-cli, json-rows. --from defaults to the format detected
+from name and content, --to to OUT's ending: .csv, .json (netem-trace), .mahi, .up or .down (mahimahi),
+.raw (TheaterQ), .sabre, .pensieve. Whatever the output format cannot express is reported.
 
 Examples:
   narrows trace convert verizon.up cell.csv --resample 100ms

@@ -261,6 +261,11 @@ impl Problem {
         &self.title
     }
 
+    /// The place, if it is known.
+    pub(crate) const fn place(&self) -> Option<&Range<usize>> {
+        self.span.as_ref()
+    }
+
     /// Adds what is allowed, or what to do.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());

@@ -31,6 +31,7 @@ mod info;
 mod iperf3;
 mod iperf_text;
 mod json;
+mod json_rows;
 pub(crate) mod light;
 mod look;
 mod lumos5g;
@@ -49,6 +50,7 @@ mod registry;
 mod resample;
 mod sabre;
 mod sigcomm21_5g;
+mod speedtest_cli;
 mod table;
 mod theaterq;
 mod ucc;
@@ -135,13 +137,16 @@ impl Trace {
         })
     }
 
-    /// Parses a table of measurements, of which these columns make the trace. `name` is that of the file, for
-    /// errors.
+    /// Parses a table of measurements, or JSON objects, of which these columns make the trace. `name` is that of the
+    /// file, for errors.
     ///
     /// # Errors
     /// If the file is invalid, or has no such column.
     pub fn read_columns(name: &str, bytes: &[u8], columns: &Columns) -> Result<Self, ScenarioError> {
-        Source::read(name, bytes, |source| table::read(source, columns, Format::CSV))
+        Source::read(name, bytes, |source| {
+            let json = json_rows::read_columns(source, columns);
+            json.unwrap_or_else(|| table::read(source, columns, Format::CSV))
+        })
     }
 
     /// Parses a trace as said: by its columns, by its format, or as its name and content say.

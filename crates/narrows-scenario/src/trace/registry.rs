@@ -32,6 +32,7 @@ impl Format {
         Self::MAHIMAHI,
         Self::MM_LINK,
         Self::NETEM_TRACE,
+        Self::JSON_ROWS,
         Self::ALPHARTC,
         Self::ALPHARTC_DOWNLINK,
         Self::GENET,
@@ -50,6 +51,7 @@ impl Format {
         Self::FCC,
         Self::PING,
         Self::IPERF_TEXT,
+        Self::SPEEDTEST_CLI,
     ];
 
     /// Guesses the format by the extension if that is unambiguous, else by the first line with content.

@@ -275,6 +275,35 @@ const CASES: &[Means] = &[
         rates: &[(0, 1_050_000), (1000, 529_000), (2000, 1_050_000), (3000, 1_050_000)],
         remarks: &["2 runs", "2s in 1 gaps", "UDP"],
     },
+    Means {
+        file: "rows.jsonl",
+        format: Format::JSON_ROWS,
+        then: Then::Hold,
+        millis: 15_000,
+        rates: &[],
+        remarks: &[
+            "round trip `route.latencyMs` in ms; left out: `action`, `holdTimeRemaining`",
+            "taken to be a round trip",
+            "half of",
+            "1 values are missing",
+        ],
+    },
+    Means {
+        file: "rows.json",
+        format: Format::JSON_ROWS,
+        then: Then::Hold,
+        millis: 4000,
+        rates: &[(0, 12_500_000), (2000, 0)],
+        remarks: &["rate `bandwidth_mbps` in Mbit/s", "the first row is at"],
+    },
+    Means {
+        file: "speedtest-cli.csv",
+        format: Format::SPEEDTEST_CLI,
+        then: Then::Hold,
+        millis: 7_200_000,
+        rates: &[(0, 5_042_936), (3_600_000, 25_000_000)],
+        remarks: &["half of `Ping`", "rate=Upload", "1 delays of 900 s"],
+    },
 ];
 
 #[test]
@@ -777,6 +806,8 @@ fn what_sabre_and_pensieve_can_hold_is_read_as_it_was() {
         Format::MM_LINK,
         Format::PING,
         Format::IPERF_TEXT,
+        Format::JSON_ROWS,
+        Format::SPEEDTEST_CLI,
         Format::NTRACE,
         Format::IPERF3,
         Format::OBOE,

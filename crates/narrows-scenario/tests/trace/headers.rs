@@ -140,3 +140,30 @@ fn examples_are_made_of_the_columns_of_the_file() {
         refused(text, &words);
     }
 }
+
+#[test]
+fn json_objects_are_the_rows_of_a_table() {
+    let text = "{\"time\": 0, \"bandwidth\": 5, \"net\": {\"rtt_ms\": 10}}\n{\"time\": 1, \"bandwidth\": 6, \"net\": {\"rtt_ms\": 12}}\n";
+    let list = format!("[{}]", text.trim().replace('\n', ",\n"));
+    let example = "`--columns time=time,rate=bandwidth,unit=mbit,rtt=net.rtt_ms,delay-unit=ms`";
+    for text in [text, &list] {
+        refused(text, &["x.csv:1:", "`time` does not say the unit", "3 `net.rtt_ms`", example]);
+        let trace = by(text, "time=time,rtt=net.rtt_ms");
+        assert_eq!((trace.format(), delays(&trace)), (Format::JSON_ROWS, vec![(0, 5000), (1000, 6000)]));
+    }
+    for (text, words) in [
+        (
+            "{\"time_s\": 0, \"rate_mbit\": 5}\n{\"time_s\": 1, \"rate_mbit\": -6}\n",
+            ["x.csv:2:", "`-6` is below zero"],
+        ),
+        ("{\"time_s\": 0, \"rate_mbit\": 5}\n\n{\"time_s\": 1, \"rate\n", ["x.csv:3:", "this is not JSON"]),
+        (
+            "{\"time_s\": 0, \"rate_mbit\": 5}\n{\"time_s\": 0, \"time_s\": 5}\n",
+            ["x.csv:2:", "duplicate `time_s`"],
+        ),
+        ("[{\"time_s\": 0, \"rate_mbit\": 5},\n5]\n", ["x.csv:2:", "found `5`, expected an object"]),
+        ("{\"a\": 0}\n{\"a\": 1}\n", ["x.csv:1:", "no two columns with names"]),
+    ] {
+        refused(text, &words);
+    }
+}
