@@ -237,7 +237,7 @@ impl fmt::Display for TraceInfo {
             writeln!(f)?;
         }
         if self.columns.iter().any(|column| column.name == "opportunities") {
-            writeln!(f, "  (opportunities: mean, and min and max in one second)")?;
+            writeln!(f, "  (opportunities of {OPPORTUNITY} bytes: mean, and min and max in one second)")?;
         }
         writeln!(f)?;
         match self.outages.len() {

@@ -180,14 +180,15 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     trace
         .remarks
         .push("as in Pensieve, a row's rate holds up to its time, so that of the first row is unused".into());
-    let sample =
-        Sample::of(source.text).map_or((0.0, 0.0), |sample| (sample.mean_step(), sample.mean_rate()));
-    if sample.0 >= Sample::SLOW || sample.1 >= Sample::FAST {
+    if let Some(sample) = Sample::of(source.text) {
+        // Those are as likely in other units.
+        let is_doubtful = sample.mean_step() >= Sample::SLOW || sample.mean_rate() >= Sample::FAST;
+        let other = if is_doubtful { ",time-unit=ms,rate=2,unit=kbit" } else { ",rate=2,unit=kbit" };
         trace.remarks.push(format!(
-            "taken to be in s and Mbit/s: rows {} apart, {} on average; `--columns time=1,time-unit=ms,rate=2,unit=kbit`, for \
-             example, says otherwise",
-            Number(Some(sample.0), "s"),
-            Number(Some(sample.1 * 1e6), "bit/s")
+            "taken to be in s and Mbit/s: rows {} apart, {} on average; `--columns time=1{other}`, for example, says \
+             otherwise",
+            Number(Some(sample.mean_step()), "s"),
+            Number(Some(sample.mean_rate() * 1e6), "bit/s")
         ));
     }
     if let Some(origin) = origin.filter(|origin| *origin > 0) {

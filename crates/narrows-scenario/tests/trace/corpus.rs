@@ -42,7 +42,7 @@ const CASES: &[Means] = &[
         then: Then::Loop,
         millis: 3000,
         rates: &[(0, 4_250_000), (500, 125_000), (1500, 2_000_000)],
-        remarks: &["that of the first row is unused"],
+        remarks: &["that of the first row is unused", "taken to be in s and Mbit/s"],
     },
     Means {
         file: "pensieve-blank",
@@ -50,7 +50,7 @@ const CASES: &[Means] = &[
         then: Then::Loop,
         millis: 3000,
         rates: &[(0, 90_000_000), (1000, 0), (2000, 71_500_000)],
-        remarks: &["that of the first row is unused"],
+        remarks: &["that of the first row is unused", "taken to be in s and Mbit/s"],
     },
     Means {
         file: "oboe",
@@ -658,15 +658,18 @@ fn two_columns_of_numbers_are_read_in_the_units_that_make_them_plausible() {
     // What may be in ms or kbit/s is said.
     let remarks = |text: &str| Trace::read("x.txt", text.as_bytes(), None).unwrap().remarks().join("\n");
     for (text, says) in [
-        ("0 4.03\n500 3.61\n1000 4.1\n1500 4.2\n", Some("rows 500 s apart, 3.985 Mbit/s on average")),
-        ("0 500\n1 700\n2 900\n", Some("rows 1 s apart, 700 Mbit/s on average")),
-        ("0 3168\n1 3183\n2 3100\n3 3000\n", Some("rows 1 s apart, 3.113 Gbit/s on average")),
-        ("0 3.1\n1 3.2\n2 3.1\n", None),
+        ("0 4.03\n500 3.61\n1000 4.1\n1500 4.2\n", "rows 500 s apart, 3.985 Mbit/s on average"),
+        (
+            "0 500\n1 700\n2 900\n",
+            "rows 1 s apart, 700 Mbit/s on average; `--columns time=1,time-unit=ms,rate=2",
+        ),
+        ("0 3168\n1 3183\n2 3100\n3 3000\n", "rows 1 s apart, 3.113 Gbit/s on average"),
+        (
+            "0 3.1\n1 3.2\n2 3.1\n",
+            "rows 1 s apart, 3.133 Mbit/s on average; `--columns time=1,rate=2,unit=kbit`",
+        ),
     ] {
-        match says {
-            Some(says) => assert!(remarks(text).contains(says), "{}", remarks(text)),
-            None => assert!(!remarks(text).contains("says otherwise"), "{}", remarks(text)),
-        }
+        assert!(remarks(text).contains(says), "{}", remarks(text));
     }
     for text in ["15 3168\n474 3168\n514 3183\n905 3183\n1016 3100\n", "0 300\n900 300\n950 250\n1900 250\n"]
     {
