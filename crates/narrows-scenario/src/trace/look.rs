@@ -147,7 +147,7 @@ impl<'a> Look<'a> {
         let all: Vec<usize> = (0..self.first.len()).filter(is_number).collect();
         let named = |at: &&usize| self.is_header && names::is_direction(self.first[**at]);
         let open = |at: &&usize| !self.is_header || !names::is_label(self.first[**at]);
-        let uneven = |at: &&usize| open(at) && !self.is_clock(**at);
+        let uneven = |at: &&usize| open(at) && !(self.is_header && self.is_clock(**at));
         let found = all.iter().find(named).or_else(|| all.iter().find(uneven));
         found.or_else(|| all.iter().find(open)).copied()
     }

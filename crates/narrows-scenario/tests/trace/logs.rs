@@ -139,3 +139,45 @@ fn iperfs_of_which_no_link_is_told_are_refused() {
     refused("[  5]   0.00-1.00   sec  1.25 MBytes  -nan Mbits/sec\n", &["found `-nan`, expected a rate"]);
     refused("iperf 3.7\nwarning: nothing\n", &["unknown format", "`iperf3 -i 1`"]);
 }
+
+mod any_lines {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Whatever lines come in which order, there is a trace, or an error that can be printed.
+        #[test]
+        fn nothing_ends_the_program(
+            parts in prop::collection::vec(
+                prop::sample::select(vec![
+                    "64 bytes from a: icmp_seq=", "64 bytes from b: seq=", " ttl=5 time=", " ms\n", "ms\n", "ms (DUP!)\n",
+                    "Reply from a: bytes=32 time<1ms TTL=5\n", "Request timed out.\n", "no answer yet for icmp_seq=",
+                    "PING a (b) 56(84) bytes of data.\n", "PING a (b): 56 data bytes\n", "[1700000000.5] ",
+                    "[1700000009] ", " packets transmitted, 3 received, 0% packet loss, time ", "ping -i ", " a\n", "\n",
+                    "0", "1", "2", "9", "17", "65535", "4294967295", "18446744073709551615", "0.5", "1e15", "-1", "-", ".",
+                    "[  5] ", "[SUM] ", "[  7][RX-C] ", "0.00-1.00 sec 1 MBytes 5 Mbits/sec\n",
+                    "1.00-2.00 sec 1 MBytes 5 MBytes/sec\n", " sec 1 KBytes ", " Gbits/sec\n", "0.00-9.00 sec 9 MBytes ",
+                    "Connecting to host a\n", "Reverse mode, remote host a is sending\n", " sender\n", "(omitted)\n",
+                    "{\"time_s\":", ",\"rate_mbit\":", "}\n", "[", "]", ",", "{\"a\":", "\"x\"", "null", "10:00:0", "23:59:59,",
+                    "time,rate_mbit\n", "time_s,target,rtt_ms\n", "a,", "#",
+                ]),
+                0..30,
+            ),
+            format in prop::option::of(prop::sample::select(vec![
+                Format::PING, Format::IPERF_TEXT, Format::JSON_ROWS, Format::CSV,
+            ])),
+        ) {
+            let text = parts.concat();
+            match Trace::read("x", text.as_bytes(), format) {
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+                Ok(trace) => {
+                    prop_assert!(trace.length().nanos() > 0);
+                    prop_assert!(trace.write(Format::CSV).is_ok());
+                    prop_assert!(!trace.info().to_string().is_empty());
+                }
+            }
+        }
+    }
+}
