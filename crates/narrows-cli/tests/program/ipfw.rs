@@ -51,7 +51,7 @@ fn interfaces_of_scripts_are_given_to_hosts() {
     assert!(done.err.contains("one.conf:2: em0 is assumed to be the client's interface"), "{done}");
     let done = finish(&mut narrows(["ipfw", "check", &one, "--interface", "em0=server"])).expect(0);
     assert!(done.out.contains("pipe 1 ip from any to any out\""), "{done}");
-    let two = file("two.conf", "recv em0 xmit em1");
+    let two = file("two.conf", "in via em0\nadd 200 pipe 1 ip from any to any out via em1");
     let done = finish(&mut narrows(["run", "--ipfw", &two, "--", "echo", "started"])).expect(2);
     assert!(done.err.contains("two.conf:2:") && done.err.contains("no packet can reach a pipe"), "{done}");
     let done = finish(&mut narrows(["check", "--ipfw", &two, "--interface", "em0"])).expect(2);

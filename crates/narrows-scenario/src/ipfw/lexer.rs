@@ -47,6 +47,8 @@ pub(super) struct Line {
     pub(super) number: usize,
     /// Problems of variables of a shell that are not set, in whose place there is no word.
     pub(super) unset: Vec<Problem>,
+    /// What is to be said about it.
+    pub(super) said: Vec<String>,
     /// No command: here begins a turn of a loop that never ends, or the next one, which is as this one.
     pub(super) begins_turn: bool,
 }

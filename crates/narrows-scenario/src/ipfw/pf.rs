@@ -31,6 +31,8 @@ const PASSED_OVER: &[&str] = &[
     "scrub",
     "nop",
 ];
+/// What the link is, where rules are about the loopback device.
+const LINK: &str = "The link stands for the device by which a host talks to itself: addresses and interfaces of such rules are those of any packet.";
 const AS_IN: &str = "as in: dummynet out proto tcp from any to any port 80 pipe 1";
 
 /// The rules that are loaded, by anchors, with their numbers.
@@ -38,6 +40,8 @@ const AS_IN: &str = "as in: dummynet out proto tcp from any to any port 80 pipe 
 pub(super) struct Pf {
     loaded: BTreeMap<String, Vec<u32>>,
     count: u32,
+    /// The anchors that the main rules call.
+    called: BTreeSet<String>,
 }
 
 /// Whether a word is pfctl.
@@ -143,6 +147,7 @@ impl Pf {
             }
             match words.first().map(String::as_str) {
                 None => continue,
+                Some("dummynet-anchor") => self.called.extend(words.get(1).cloned()),
                 Some("dummynet") => all.push((rule(&words[1..], true).map_err(wrong)?, text.span())),
                 Some("no") if words.get(1).is_some_and(|word| word == "dummynet") => {
                     all.push((rule(&words[2..], false).map_err(wrong)?, text.span()));
@@ -169,21 +174,43 @@ impl Pf {
             }
             return Ok([lines, self.twice(flags.anchor, all, &call.span, &line)].concat());
         }
+        let is_loopback = !ways.is_empty();
         for (rule, span) in all.into_iter().rev() {
             rules.insert(if rule.is_quick { 0 } else { rules.len() }, (rule.text, span));
+        }
+        let mut said = self.uncalled(flags.anchor);
+        if is_loopback {
+            said.push(LINK.into());
         }
         let numbers = self.loaded.entry(flags.anchor.to_owned()).or_default();
         for (text, span) in rules {
             let rule = FIRST + self.count;
             self.count += 1;
             numbers.push(rule);
-            lines.push(line(&format!("ipfw add {rule} {text}"), &span));
+            let said = std::mem::take(&mut said);
+            lines.push(Line { said, ..line(&format!("ipfw add {rule} {text}"), &span) });
         }
         Ok(lines)
     }
 }
 
 impl Pf {
+    /// What is to be said of rules of an anchor, if the main rules do not call it.
+    fn uncalled(&self, anchor: &str) -> Vec<String> {
+        let is_called = anchor.is_empty()
+            || anchor.starts_with("com.apple/")
+            || self.called.iter().any(|called| {
+                called.trim_end_matches("/*") == anchor
+                    || called.strip_suffix('*').is_some_and(|start| anchor.starts_with(start))
+            });
+        match is_called {
+            true => Vec::new(),
+            false => vec![format!(
+                "the script loads no rule `dummynet-anchor \"{anchor}\"`: without one, pf does not look at the rules of this anchor, which count here"
+            )],
+        }
+    }
+
     /// The rules for packets that go out at the loopback device, and then come in there, so that they pass the pipes of both: for
     /// each of the two, a rule sends packets to a rule for its pipe, and behind that to the second part, or the end.
     fn twice(
@@ -193,7 +220,9 @@ impl Pf {
         span: &Range<usize>,
         line: &impl Fn(&str, &Range<usize>) -> Line,
     ) -> Vec<Line> {
-        let mut lines = vec![line("sysctl net.inet.ip.fw.one_pass=0", span)];
+        let mut said = self.uncalled(anchor);
+        said.push(format!("{LINK} A packet goes out there, and then comes in: it passes the pipes of both."));
+        let mut lines = vec![Line { said, ..line("sysctl net.inet.ip.fw.one_pass=0", span) }];
         for way in ["out", "in"] {
             let mut rules: Vec<&(Rule, Range<usize>)> = Vec::new();
             let of_way = |(rule, _): &&(Rule, Range<usize>)| {

@@ -166,7 +166,8 @@ impl Script {
         places: &mut Places,
     ) -> Result<(), Problem> {
         let unset = |problem: &Problem| format!("{}: a shell has no word in its place", problem.title());
-        let mut remarks = line.unset.iter().map(unset).collect();
+        let mut remarks: Vec<String> =
+            line.unset.iter().map(unset).chain(line.said.iter().cloned()).collect();
         let command = command::read(line, context, &mut remarks)?;
         places.note(line, &command, self.lines.len());
         match (&command, &places.disabled) {

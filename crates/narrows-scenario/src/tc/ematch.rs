@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
     fn condition(&self, part: Word<'a>) -> Result<Split, Problem> {
         let wrong = || {
             part.problem(format!("{} is not understood", Found(part.text)))
-                .help("understood: `cmp(u16 at N layer 1 gt VALUE)`, `u32(u8 VALUE MASK at N)`, `nbyte(TEXT at N layer 1)`, `meta(pkt_len gt N)` and `meta(priority eq N)`, joined by `and`, `or` and `not`")
+                .help("understood: `cmp(u16 at N layer 1 gt VALUE)`, `u32(u8 VALUE MASK at N)`, `nbyte(TEXT at N layer 1)`, `meta(pkt_len gt N)`, `meta(protocol eq 0x8100)` and `meta(priority eq N)`, joined by `and`, `or` and `not`")
         };
         let (name, inside) =
             part.text.strip_suffix(')').and_then(|part| part.split_once('(')).ok_or_else(wrong)?;
@@ -234,6 +234,9 @@ impl<'a> Parser<'a> {
                 Ok(Split { yes: some(yes), no: Some(some(no)) })
             }
             "nbyte" => self.bytes(part, words, &wrong),
+            "meta" if words.first().is_some_and(|word| word.text == "protocol") => {
+                of_ether_type(inside).ok_or_else(wrong)
+            }
             "meta" => {
                 let yes = priority(inside).ok_or_else(wrong)?.into_iter().collect();
                 Ok(Split { yes, no: None })
@@ -394,6 +397,28 @@ fn width(kind: &str) -> Option<u8> {
 /// The words of a part.
 fn pieces<'a>(of: Word<'a>, inside: &'a str) -> Vec<Word<'a>> {
     inside.split_whitespace().map(|piece| of.part(piece)).collect()
+}
+
+/// `protocol eq 0x8100`: a packet with a VLAN tag, whose type that is, or one of IPv4 or IPv6 without one.
+fn of_ether_type(inside: &str) -> Option<Split> {
+    const TAG: u32 = 0x8100;
+    let words: Vec<&str> = inside.split_whitespace().collect();
+    let ["protocol", "eq" | "=" | "==", number] = words[..] else { return None };
+    let number = match number.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok()?,
+        None => number.parse().ok()?,
+    };
+    let tagged = Match { vlans: vec![1..=4095], ..Match::default() };
+    let untagged = |families: Vec<Families>| Match { vlans: vec![0..=0], families, ..Match::default() };
+    let of = |own: Families, other: Families| {
+        Some(Split { yes: vec![untagged(vec![own])], no: Some(vec![tagged.clone(), untagged(vec![other])]) })
+    };
+    match number {
+        TAG => Some(Split { yes: vec![tagged], no: Some(vec![untagged(Vec::new())]) }),
+        0x0800 => of(Families::IPV4, Families::IPV6.or(Families::OTHER)),
+        0x86dd => of(Families::IPV6, Families::IPV4.or(Families::OTHER)),
+        _ => None,
+    }
 }
 
 /// `priority eq 6`: the kernel takes the priority of a packet from its TOS bits. The outer option is `None` for other

@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use narrows_core::Duration;
 
-use super::action::Shared;
+use super::action::{PRIORITY_COMES_LATE, Shared};
 use super::command::{Body, Command, Place};
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::listing;
 use super::netfilter::Firewall;
+use super::qdisc::Kind;
 use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;
@@ -589,11 +590,17 @@ impl Script {
         let mut others: Vec<&(usize, Passed)> = self.passed.iter().chain(&self.sleeps).collect();
         others.sort_by_key(|(before, passed)| (*before, passed.span.start));
         let mut others = others.into_iter().peekable();
+        let is_cake = |command: &Command| matches!(&command.body, Body::Qdisc(Some(Kind::Managed(managed))) if managed.is_cake());
+        let has_cake = self.commands.iter().any(is_cake);
         for (number, command) in self.commands.iter().enumerate() {
             while let Some((_, passed)) = others.next_if(|(before, _)| *before <= number) {
                 all.push(self.in_words(passed, &lines));
             }
             let mut words = super::explain::command(command);
+            // Filters of CAKE come before it has chosen a tin.
+            if has_cake {
+                words.retain(|words| words != PRIORITY_COMES_LATE);
+            }
             if command.verb != Verb::Show {
                 let said = trees
                     .apply(command)

@@ -181,6 +181,8 @@ fn comparisons() {
             "'meta(pkt_len gt 1014) and cmp(u8 at 8 layer 1 eq 64)'",
             "{ length = \"1001..65535 bytes\", family = \"ipv4\", hop-limit = 64 }",
         ),
+        ("'meta(protocol eq 0x8100)'", "{ family = \"ipv4\", vlan = \"1-4095\" }"),
+        ("'not meta(protocol eq 0x8100)'", "{ family = \"ipv4\", vlan = 0 }"),
         (
             "'cmp(u16 at 0 layer link eq 0x0200)'",
             "{ family = \"ipv4\", link-destination = \"02:00:00:00:00:00/16\" }",

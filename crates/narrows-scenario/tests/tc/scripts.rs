@@ -517,9 +517,28 @@ fn what_is_not_there_is_not_found() {
     );
     let found = keys(&text).concat();
     assert!(found.contains("netem = \"delay 2ms\""), "{found}");
+    // `ls` is an option of hfsc: the command shows nothing.
+    for head in ["read x\nif [ \"$x\" = yes ]; then", "for ip in $(wg show wg0); do"] {
+        let end = if head.contains("if") { "fi" } else { "done" };
+        let text = format!("{head} tc class add dev eth0 parent 1: classid 1:1 hfsc ls rate 6mbit; {end}\n");
+        assert!(Script::parse(&text, "x.sh").is_err(), "{text}");
+    }
+    // Which system it is is not known either; that it is another one is a guard.
+    let guard = "[[ \"${OSTYPE:-}\" != linux* ]] && exit 1\ntc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(guard), ["link.up.delay=\"2ms\""]);
     // What it has configured may be found.
     let asks = "tc qdisc add dev eth0 root netem delay 2ms\n[[ $(tc qdisc | grep netem) ]] && tc qdisc del dev eth0 root\n";
     fails(asks, "a condition that depends on more than the script", "[[", &[]);
+}
+
+/// In a document, what is not closed goes to its end.
+#[test]
+fn expansions_that_are_not_closed_end_anywhere() {
+    for text in ["a `\u{e9}", "b $[\u{e9}", "c $(\u{e9}", "d ${\u{e9}", "`", "$["] {
+        let _ = Script::parse(&format!("cat <<EOF\n{text}\nEOF\ntc qdisc add dev eth0 root fq\n"), "x.sh");
+        let _ = Script::parse(text, "x.sh");
+        let _ = Script::parse(&format!("A=\"{text}\"\ncat <<EOF\n{text}"), "x.sh");
+    }
 }
 
 /// A session as people show it.

@@ -268,50 +268,37 @@ impl Runner<'_> {
         !named.any(|word| programs::has_effect(&[word]) || programs::sleeps(&[word]))
     }
 
-    /// Whether a function returns in each of these branches, without having done anything: its status is the question.
-    fn only_asks(&mut self, branches: &[(Option<List>, List)]) -> bool {
-        let is_complete = matches!(branches, [.., (None, _)]);
-        is_complete
-            && branches.iter().enumerate().all(|(index, (test, body))| {
-                let trial = self.tried(|runner| {
-                    let flow = match test.as_ref().filter(|_| index > 0) {
-                        Some(test) => runner.test(test).0,
-                        None => Flow::On,
-                    };
-                    if flow == Flow::On { runner.list(body) } else { flow }
-                });
-                let does =
-                    trial.done.has_effect || trial.done.sleeps || !trial.changed.is_empty() || trial.prints;
-                trial.flow == Flow::Return && !does
-            })
-    }
-
     /// Branches of which it is not known which one runs.
     pub(super) fn either(&mut self, branches: &[(Option<List>, List)], at: &Range<usize>) -> Flow {
-        if self.only_asks(branches) {
-            self.status = Status::QUESTION;
-            return Flow::Return;
-        }
         let mut trials = Vec::new();
         for (index, (test, body)) in branches.iter().enumerate() {
-            let trial = self.tried(|runner| {
+            trials.push(self.tried(|runner| {
                 runner.status = Status::SUCCESS;
                 let flow = match test.as_ref().filter(|_| index > 0) {
                     Some(test) => runner.test(test).0,
                     None => Flow::On,
                 };
                 if flow == Flow::On { runner.list(body) } else { flow }
-            });
-            let is_jump = self.is_jump(&trial);
-            if is_jump && !trial.done.has_effect && !trial.done.sleeps && self.only_prints() {
-                self.output.iter_mut().for_each(|output| output.is_unknown = true);
-                return Flow::Exit;
-            }
-            if trial.done.has_effect || trial.done.sleeps || is_jump {
-                self.doubtful(at);
-                return Flow::On;
-            }
-            trials.push(trial);
+            }));
+        }
+        let acts = |trial: &Tried| trial.done.has_effect || trial.done.sleeps;
+        let only_returns = |trial: &Tried| {
+            trial.flow == Flow::Return && !acts(trial) && !trial.prints && trial.changed.is_empty()
+        };
+        // A function that returns in any case: how is the question.
+        if matches!(branches, [.., (None, _)]) && trials.iter().all(only_returns) {
+            self.status = Status::QUESTION;
+            return Flow::Return;
+        }
+        let acts = trials.iter().any(acts);
+        let jumps = trials.iter().any(|trial| self.is_jump(trial));
+        if jumps && !acts && self.only_prints() {
+            self.output.iter_mut().for_each(|output| output.is_unknown = true);
+            return Flow::Exit;
+        }
+        if jumps || acts {
+            self.doubtful(at);
+            return Flow::On;
         }
         self.doubt(trials);
         Flow::On

@@ -216,7 +216,9 @@ impl Runner<'_> {
         let next = byte(raw, at + 1);
         match (byte(raw, at), next) {
             (b'`', _) => {
-                let inside = &raw[at + 1..(end - 1).max(at + 1)];
+                // One that is not closed goes to the end.
+                let inside = &raw[at + 1..end];
+                let inside = inside.strip_suffix('`').unwrap_or(inside);
                 let field = match inside.contains('\\') {
                     true => {
                         let text = of_backquotes(inside, is_quoted);
@@ -237,7 +239,11 @@ impl Runner<'_> {
                     }),
                 )
             }
-            (_, b'[') => (end, one(self.calculated(&raw[at + 2..end - 1], &place.at(at + 2)))),
+            (_, b'[') => {
+                let inside = &raw[at + 2..end];
+                let inside = inside.strip_suffix(']').unwrap_or(inside);
+                (end, one(self.calculated(inside, &place.at(at + 2))))
+            }
             (_, b'{') => {
                 let inside = raw[at + 2..end].strip_suffix('}').unwrap_or_default();
                 (end, Some(self.parameter(inside, &place.at(at + 2), is_quoted)))

@@ -109,7 +109,8 @@ impl Runner<'_> {
             (None, "UID" | "EUID") => Field::known(ROOT),
             (
                 None,
-                "RANDOM" | "SECONDS" | "HOSTNAME" | "PWD" | "LINENO" | "PPID" | "OLDPWD" | "HOME" | "PATH",
+                "RANDOM" | "SECONDS" | "HOSTNAME" | "PWD" | "LINENO" | "PPID" | "OLDPWD" | "HOME" | "PATH"
+                | "OSTYPE" | "MACHTYPE" | "HOSTTYPE",
             ) => self.missing(Missing::Output, name),
             (None, "USER" | "LOGNAME") => Field::known("root"),
             (None, "BASH_SOURCE") => match self.start.path {

@@ -54,8 +54,6 @@ const PROGRAMS: &[(&str, Success, bool)] = &[
     ("dnf", Success::Assumed, false),
 ];
 
-/// Words of tc and ipfw whose success is a question: is there something to show?
-const ASKS: &[&str] = &["list", "show", "ls", "get"];
 /// Those whose success depends on what is there.
 const DELETES: &[&str] = &["del", "delete", "flush"];
 
@@ -101,7 +99,7 @@ pub(super) fn success(words: &[&str]) -> Success {
     // Everything can be listed, if there is nothing.
     let lists_all = matches!(rest, [.., "list" | "show"]) && matches!(name, "ipfw" | "dnctl");
     match is_own && !lists_all {
-        true if rest.iter().any(|word| ASKS.contains(word)) => Success::Asks,
+        true if shows(words) || lists(words) => Success::Asks,
         true if rest.iter().any(|word| DELETES.contains(word)) => Success::Assumed,
         _ => known,
     }
@@ -119,10 +117,8 @@ pub(super) fn has_effect(words: &[&str]) -> bool {
             word == "mtu" || PROGRAMS.iter().any(|(program, _, changes)| *changes && *program == name)
         })
     };
-    let lists = matches!(name, "tc" | "ipfw" | "dnctl")
-        && rest.iter().any(|word| matches!(*word, "show" | "list" | "ls"));
-    !lists
-        && !shows(words)
+    !shows(words)
+        && !lists(words)
         && (name.starts_with('$')
             || is_effective(name)
             || name == "sysctl" && rest.iter().any(|word| word.starts_with("net.inet"))
@@ -296,12 +292,21 @@ impl Default for Printed {
     }
 }
 
-/// Whether tc shows what is configured: it does without a verb, too.
+/// Whether tc shows what is configured: it does without a verb, too. (`ls` is an option of `hfsc`, as well.)
 pub(super) fn shows(words: &[&str]) -> bool {
-    const VERBS: [&str; 7] = ["add", "change", "replace", "del", "delete", "link", "get"];
+    const VERBS: [&str; 6] = ["add", "change", "replace", "del", "delete", "link"];
     let (name, rest) = named(words);
     name == "tc"
         && rest.iter().any(|word| matches!(*word, "qdisc" | "class" | "filter"))
+        && !rest.iter().any(|word| VERBS.contains(word))
+}
+
+/// Whether ipfw does.
+fn lists(words: &[&str]) -> bool {
+    const VERBS: [&str; 5] = ["add", "config", "delete", "flush", "set"];
+    let (name, rest) = named(words);
+    matches!(name, "ipfw" | "dnctl")
+        && rest.iter().any(|word| matches!(*word, "show" | "list"))
         && !rest.iter().any(|word| VERBS.contains(word))
 }
 
@@ -318,6 +323,9 @@ mod tests {
             (&["ssh", "host", "tc qdisc add"], true),
             (&["tc", "qdisc", "show"], false),
             (&["tc", "-s", "qdisc"], false),
+            (&["tc", "class", "add", "hfsc", "ls", "rate", "6mbit"], true),
+            (&["tc", "qdisc", "add", "dev", "show"], true),
+            (&["ipfw", "table", "1", "list"], false),
             (&["echo", "tc", "qdisc"], false),
             (&["ip", "link", "set", "a", "mtu", "900"], true),
             (&["$TC", "x"], true),

@@ -50,6 +50,16 @@ impl Line {
         self.does == Does::Nothing
     }
 
+    /// Whether it takes rules away.
+    pub(in crate::tc) fn removes(&self) -> bool {
+        matches!(self.does, Does::Flush(_) | Does::Delete { .. } | Does::DeleteAt { .. })
+    }
+
+    /// Whether it is a rule of a chain that only some of the packets pass which leave a device.
+    pub(in crate::tc) fn is_for_some(&self) -> bool {
+        matches!(&self.does, Does::Add { chain, .. } if matches!(chain.as_str(), "OUTPUT" | "FORWARD" | "PREROUTING"))
+    }
+
     /// Whether it keeps marks with connections.
     pub(in crate::tc) fn is_of_connections(&self) -> bool {
         matches!(&self.does, Does::Add { rule: Rule { target: Target::Mark(change), .. }, .. } if change.is_of_connections())
