@@ -146,7 +146,7 @@ fn of_words(
         let said = match name.text.ends_with("ipset") {
             true => "Rules of iptables look packets up in sets.",
             false if line.does_nothing() => "Not a command of tc: ignored. It gives packets no marks.",
-            false if line.translates() => {
+            false if line.translates().is_some() => {
                 "Not a command of tc: ignored. Packets keep the addresses of their hosts here."
             }
             false if line.is_of_connections() => {

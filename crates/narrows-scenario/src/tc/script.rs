@@ -109,7 +109,7 @@ impl Script {
         let mut problems = Vec::new();
         let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
         let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
-        let mut translated: Option<Range<usize>> = None;
+        let mut translated: Vec<(Range<usize>, Option<String>)> = Vec::new();
         let (mut mtus, mut lengths) = (BTreeMap::new(), BTreeMap::new());
         let mut shared = Shared::default();
         let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
@@ -211,8 +211,8 @@ impl Script {
                     return Answer::Wrong;
                 }
                 Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
-                    if line.translates() {
-                        translated = Some(other.span.clone());
+                    if let Some(translation) = line.translates() {
+                        translated.push((other.span.clone(), translation.leaves.clone()));
                     }
                     if let Err(problem) = firewalls.entry(namespace).or_default().apply(&line) {
                         problems.push(problem.put_at(&other.span));
@@ -252,15 +252,19 @@ impl Script {
                 passed.push((0, Passed { span, words: WITHOUT_FILTERS.into() }));
             }
         }
-        if let Some(translated) = translated {
-            let by_address = commands.iter().find(|command| command.looks_at_addresses());
-            problems.extend(by_address.map(|command| {
-                Problem::new("a filter by addresses or ports, which iptables translates before it sees them")
-                    .at(&command.span)
-                    .also(&translated, "translated")
-                    .help("addresses are not translated here: match what packets have when they are sent, and leave out the translation")
-            }));
-        }
+        // Packets that leave by another device have the addresses that hosts behind this one know.
+        let meets = |leaves: &Option<String>, command: &Command| {
+            command.looks_at_addresses() && (leaves.is_none() || command.device == *leaves)
+        };
+        let meeting = translated
+            .iter()
+            .find_map(|(span, leaves)| Some((span, commands.iter().find(|command| meets(leaves, command))?)));
+        problems.extend(meeting.map(|(translated, command)| {
+            Problem::new("a filter by addresses or ports, which iptables translates before it sees them")
+                .at(&command.span)
+                .also(translated, "translated")
+                .help("addresses are not translated here: match what packets have when they are sent, and leave out the translation")
+        }));
         problems.extend(down.iter().map(|(device, span)| stays_down(device, span)));
         if problems.is_empty() && commands.is_empty() {
             let problem = Problem::new("there is no command of tc");

@@ -556,3 +556,40 @@ fn rules_about_hops_and_link_addresses() {
     assert!(found[0].0.contains("hop-limit = \"0-4\""), "{found:?}");
     assert!(found[1].0.contains("02:00:00:00:00:01"), "{found:?}");
 }
+
+#[test]
+fn rules_about_ranges_of_addresses() {
+    let of = |range: &str| {
+        filters(&format!(
+            "iptables -t mangle -A POSTROUTING -m iprange {range} -j MARK --set-mark 10\n{FILTERS}"
+        ))
+    };
+    assert_eq!(of("--src-range 10.0.0.2-10.0.0.5")[0].0, "{ source = [\"10.0.0.2/31\", \"10.0.0.4/31\"]");
+    let others = of("! --dst-range 0.0.0.0-191.255.255.255");
+    assert_eq!(others[0].0, "{ destination = \"192.0.0.0/2\"");
+    fails(
+        &format!(
+            "{TREE}iptables -t mangle -A POSTROUTING -m iprange ! --src-range 0.0.0.0-255.255.255.255 -j ACCEPT\n"
+        ),
+        "no address is left",
+        "0.0.0.0-",
+        &[],
+    );
+}
+
+/// What leaves by another device has the addresses that the hosts behind this one know.
+#[test]
+fn translation_at_another_device_does_not_matter() {
+    let by_address =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.1 flowid 1:10\n";
+    let of = |device: &str| {
+        format!("{TREE}{by_address}iptables -t nat -A POSTROUTING -o {device} -j MASQUERADE\n")
+    };
+    assert!(keys(&of("eth1")).concat().contains("10.0.0.1"));
+    fails(
+        &of("eth0"),
+        "a filter by addresses or ports, which iptables translates before it sees them",
+        "tc filter",
+        &["leave out the translation"],
+    );
+}

@@ -397,7 +397,7 @@ fn devices_elsewhere() {
 /// Rules of other tables change no marks; those that translate addresses are in the way of filters by addresses.
 #[test]
 fn tables_of_iptables_beside_mangle() {
-    let rules = "iptables -t nat -A POSTROUTING -o eth1 -j MASQUERADE\niptables -A FORWARD -i eth1 -m conntrack --ctstate NEW -j ACCEPT\n\
+    let rules = "iptables -t nat -A POSTROUTING -j MASQUERADE\niptables -A FORWARD -i eth1 -m conntrack --ctstate NEW -j ACCEPT\n\
         iptables -t raw -A PREROUTING -d 10.0.0.1 -j NOTRACK\niptables -F\n\
         tc qdisc add dev eth0 root handle 1: prio\n";
     let all = keys(&format!("{rules}tc filter add dev eth0 parent 1: protocol ip matchall classid 1:2\n"));
@@ -517,6 +517,10 @@ fn what_is_not_there_is_not_found() {
     );
     let found = keys(&text).concat();
     assert!(found.contains("netem = \"delay 2ms\""), "{found}");
+    // Of nothing, filters of lines leave nothing.
+    let old = "IF=\"$(tc qdisc show | grep netem | awk '{print $5}' | head -n 1 | head -c -1)\"\n\
+        while [ -n \"$IF\" ]; do tc qdisc del dev $IF root; done\ntc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(old), ["link.up.delay=\"2ms\""]);
     // `ls` is an option of hfsc: the command shows nothing.
     for head in ["read x\nif [ \"$x\" = yes ]; then", "for ip in $(wg show wg0); do"] {
         let end = if head.contains("if") { "fi" } else { "done" };
@@ -545,6 +549,7 @@ fn expansions_that_are_not_closed_end_anywhere() {
 #[test]
 fn prompts_stand_before_commands() {
     for text in [
+        "% D=2\n% tc qdisc add dev eth0 root netem delay ${D}ms\n",
         "$ D=2\n$ sudo tc qdisc add dev eth0 root netem delay ${D}ms\n",
         "# D=2\n# tc qdisc add dev eth0 root netem delay ${D}ms\n",
         "root@gateway:~# tc qdisc add dev eth0 root netem delay 2ms\n",

@@ -65,6 +65,10 @@ fn text_printed(
 ) -> Option<String> {
     let (name, rest) = named(words);
     let line = |text: String| Some(text + "\n");
+    // Of nothing, filters of lines leave nothing.
+    if input == Some("") && matches!(name, "head" | "tail" | "cut" | "sort" | "uniq" | "tr") && reads(words) {
+        return Some(String::new());
+    }
     match (name, rest) {
         ("echo", rest) => {
             let is_flags = |word: &&&str| {
@@ -165,8 +169,8 @@ fn base(path: &str) -> &str {
 /// Whether a program may read what is given to it.
 pub(super) fn reads(words: &[&str]) -> bool {
     const READERS: &[&str] = &[
-        "awk", "bc", "cat", "cut", "egrep", "fgrep", "gawk", "grep", "head", "mawk", "sed", "tail", "tr",
-        "wc", "xargs",
+        "awk", "bc", "cat", "cut", "egrep", "fgrep", "gawk", "grep", "head", "mawk", "sed", "sort", "tail",
+        "tr", "uniq", "wc", "xargs",
     ];
     match named(words) {
         // From files alone.

@@ -195,10 +195,10 @@ pub(super) fn braces(text: &str, start: usize, depth: usize) -> Result<usize, Pr
     Err(Problem::new("`${` without `}`").at(&(start.saturating_sub(1)..start + 1)))
 }
 
-/// The length of a prompt at the start of a line: `$ `, `user@host:~# `, `[user@host dir]$ `, `mininet> h1 `; and `#` before a
+/// The length of a prompt at the start of a line: `$ `, `% `, `user@host:~# `, `[user@host dir]$ `, `mininet> h1 `; and `#` before a
 /// command, where that is one.
 pub(super) fn prompt(line: &str, has_prompts: bool) -> usize {
-    if line.starts_with("$ ") {
+    if line.starts_with("$ ") || line.starts_with("% ") {
         return 2;
     }
     if line.starts_with('#') {

@@ -14,6 +14,13 @@ use crate::netem::units;
 use crate::problem::{Found, Problem};
 use crate::tc::Handle;
 
+/// Addresses and ports are translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tc) struct Translation {
+    /// The device by which packets leave that get other sources; `None` for any, and for other destinations.
+    pub(in crate::tc) leaves: Option<String>,
+}
+
 /// What a line does to a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::tc) struct Line {
@@ -39,8 +46,7 @@ enum Does {
     /// Of one chain, or of all.
     Flush(Option<String>),
     Sets(sets::Change),
-    /// Addresses and ports are translated.
-    Translate,
+    Translate(Translation),
     Nothing,
 }
 
@@ -66,8 +72,11 @@ impl Line {
     }
 
     /// Whether it translates addresses or ports, which does not happen here.
-    pub(in crate::tc) fn translates(&self) -> bool {
-        self.does == Does::Translate
+    pub(in crate::tc) fn translates(&self) -> Option<&Translation> {
+        match &self.does {
+            Does::Translate(translation) => Some(translation),
+            _ => None,
+        }
     }
 
     /// Executes the line.
@@ -80,7 +89,7 @@ impl Line {
         sets: &mut Sets,
     ) -> Result<(), Problem> {
         match &self.does {
-            Does::Nothing | Does::Translate => {}
+            Does::Nothing | Does::Translate(_) => {}
             Does::Sets(change) => {
                 let rules = || chains.values().flatten();
                 let is_used =
@@ -249,7 +258,14 @@ fn other_table(all: &[Word<'_>], name: Word<'_>) -> Result<Option<Does>, Problem
         (_, None | Some("ACCEPT" | "RETURN" | "LOG" | "NFLOG")) | ("raw", Some("NOTRACK" | "CT")) => {
             Ok(Some(Does::Nothing))
         }
-        ("nat", Some("MASQUERADE" | "SNAT" | "DNAT" | "REDIRECT" | "NETMAP")) => Ok(Some(Does::Translate)),
+        ("nat", Some("MASQUERADE" | "SNAT")) => {
+            let device = behind(["-o", "--out-interface", "-o", "--out-interface"]);
+            let leaves = device.filter(|device| device.text != "!" && !device.text.ends_with('+'));
+            Ok(Some(Does::Translate(Translation { leaves: leaves.map(|device| device.text.to_owned()) })))
+        }
+        ("nat", Some("DNAT" | "REDIRECT" | "NETMAP")) => {
+            Ok(Some(Does::Translate(Translation { leaves: None })))
+        }
         (_, Some("DROP" | "REJECT")) => Err(target
             .unwrap_or(name)
             .problem(format!("{} of iptables", Found(target.unwrap_or(name).text)))

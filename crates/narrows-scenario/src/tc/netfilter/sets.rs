@@ -291,7 +291,7 @@ fn protocol_of(name: Word<'_>) -> Result<u8, Problem> {
 }
 
 /// The networks that together are these addresses.
-fn networks_from_to(first: Ipv4Addr, last: Ipv4Addr) -> Vec<Party> {
+pub(super) fn networks_from_to(first: Ipv4Addr, last: Ipv4Addr) -> Vec<Party> {
     let (mut next, last) = (u64::from(first.to_bits()), u64::from(last.to_bits()));
     let mut all = Vec::new();
     while next <= last {

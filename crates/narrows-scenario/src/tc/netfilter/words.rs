@@ -1,11 +1,12 @@
 //! The conditions of a rule of `iptables`.
 
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
 use narrows_core::classify::{Families, TcpFlags};
 
 use super::list::{Bits, Number};
-use super::sets::Looked;
+use super::sets::{Looked, networks_from_to};
 use super::values::{mark_and_mask, networks, range};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
@@ -14,7 +15,7 @@ use crate::problem::{Found, Problem};
 use crate::tc::both::both;
 use crate::tc::flower::tos;
 use crate::tc::u32::mask;
-use crate::value::{Match, code_point, link_pattern, protocol};
+use crate::value::{Match, Party, code_point, link_pattern, protocol};
 
 /// All conditions of a rule.
 #[derive(Debug)]
@@ -205,6 +206,14 @@ pub(super) fn condition(
             let range = range(value, value.text)?;
             Match { length: Some(u32::from(*range.start())..=u32::from(*range.end())), ..Match::default() }
         }
+        "--src-range" => Match {
+            sources: addresses(words.expect(word, "a range of addresses")?, not)?,
+            ..Match::default()
+        },
+        "--dst-range" => {
+            let destinations = addresses(words.expect(word, "a range of addresses")?, not)?;
+            Match { destinations, ..Match::default() }
+        }
         "--mac-source" if !not => {
             let address = words.expect(word, "an address of the link layer")?;
             let pattern = link_pattern(address.text)
@@ -223,7 +232,7 @@ pub(super) fn condition(
         other => {
             let problem = word.problem(format!("unsupported {} of iptables", Found(other)));
             return Err(problem.help(
-                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --mac-source, --ttl-eq, --tcp-flags and --syn",
+                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --src-range, --mac-source, --ttl-eq, --tcp-flags and --syn",
             ));
         }
     };
@@ -266,6 +275,25 @@ fn ports(word: Word<'_>, not: bool) -> Result<Vec<RangeInclusive<u16>>, Problem>
     match others.is_empty() {
         true => Err(word.problem("no port is left")),
         false => Ok(others),
+    }
+}
+
+/// `10.0.0.1-10.0.0.9`, or all others.
+fn addresses(word: Word<'_>, not: bool) -> Result<Vec<Party>, Problem> {
+    let (first, last) = word.text.split_once('-').unwrap_or((word.text, word.text));
+    match (first.parse::<Ipv4Addr>(), last.parse::<Ipv4Addr>()) {
+        (Ok(first), Ok(last)) if first <= last && !not => Ok(networks_from_to(first, last)),
+        (Ok(first), Ok(last)) if first <= last => {
+            let below = first.to_bits().checked_sub(1).map(Ipv4Addr::from_bits);
+            let above = last.to_bits().checked_add(1).map(Ipv4Addr::from_bits);
+            let mut all = below.map_or(Vec::new(), |end| networks_from_to(Ipv4Addr::UNSPECIFIED, end));
+            all.extend(above.into_iter().flat_map(|start| networks_from_to(start, Ipv4Addr::BROADCAST)));
+            match all.is_empty() {
+                true => Err(word.problem("no address is left")),
+                false => Ok(all),
+            }
+        }
+        _ => Err(word.problem(format!("{} is not a range of addresses", Found(word.text)))),
     }
 }
 
