@@ -155,7 +155,7 @@ fn gives_a_command(line: &str) -> bool {
 fn asked(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace().skip_while(|word| !matches!(word.rsplit('/').next(), Some("tc")));
     words.find(|word| *word == "dev")?;
-    words.next()
+    words.next().map(|device| device.trim_end_matches(';'))
 }
 
 fn is_handle(text: &str) -> bool {
