@@ -222,7 +222,7 @@ fn pipes_without_rules_and_addresses_of_nobody_are_told_of() {
     let said = remarks(text);
     assert_eq!(said.matches("no rule leads to pipe").count(), 1, "{said}");
     assert!(said.contains("no rule leads to pipe 2: no packet passes it"), "{said}");
-    assert!(!remarks(&format!("{text}\nsleep 1\nipfw add pipe 2 in")).contains("no rule leads"));
+    assert!(!remarks(&format!("{text}\nsleep 1\nipfw add pipe 2 in")).contains("no rule leads to pipe"));
     let said = remarks("ipfw pipe 1 config\nipfw add pipe 1 ip from 127.0.0.1 to 10.0.0.1");
     assert!(said.contains("no packet of a link is to or from `127.0.0.1`"), "{said}");
     assert!(!remarks("ipfw pipe 1 config\nipfw add pipe 1 ip from 10.0.0.2 to any").contains("no packet"));

@@ -461,7 +461,7 @@ impl Script {
         }
     }
 
-    /// Adds a remark to each line that configures a pipe to which no rule leads, now or later.
+    /// Adds a remark to each line that configures a pipe or a queue to which no rule leads, now or later.
     fn tell_of_unused_pipes(&mut self, places: &Places) {
         let rules: Vec<&Rule> = self.rules.iter().chain(self.later.rules()).collect();
         if rules.iter().any(|rule| {
@@ -477,10 +477,21 @@ impl Script {
             Action::Pipe(Argument::Number(number)) => Some(number),
             _ => None,
         }));
-        for (&number, &line) in places.pipes.iter().filter(|(number, _)| !used.contains(number)) {
-            let is_there = self.objects.contains_key(&(Object::Pipe, number));
-            if let Some(line) = self.lines.get_mut(line).filter(|_| is_there) {
-                line.remarks.push(format!("no rule leads to pipe {number}: no packet passes it"));
+        let queues: BTreeSet<u32> = rules
+            .iter()
+            .filter_map(|rule| match rule.action {
+                Action::Queue(Argument::Number(number)) => Some(number),
+                _ => None,
+            })
+            .collect();
+        let all = [(Object::Pipe, &places.pipes, used), (Object::Queue, &places.configured, queues)];
+        for (object, lines, used) in all {
+            for (&number, &line) in lines.iter().filter(|(number, _)| !used.contains(number)) {
+                let is_there = self.objects.contains_key(&(object, number));
+                if let Some(line) = self.lines.get_mut(line).filter(|_| is_there) {
+                    let word = object.word();
+                    line.remarks.push(format!("no rule leads to {word} {number}: no packet passes it"));
+                }
             }
         }
     }

@@ -66,8 +66,8 @@ pub(super) const HTB: Options = Options(&[&[
     Opt::value(&["mpu"], "mpu", SIZE).zero_is_none(),
     Opt::value(&["overhead"], bucket::OVERHEAD, whole::<0, 1500>()).zero_is_none(),
     Opt::value(&["linklayer"], bucket::LINK_LAYER, bucket::LAYER),
-    // The range of a rate table that does not exist here, nor in the kernel.
-    Opt::nothing(&["mtu"], Follows::One("a value")),
+    // What a burst is that is not said.
+    Opt::value(&["mtu"], "mtu", SIZE),
     // As in tc's output.
     Opt::nothing(&["level"], Follows::One("a number")),
 ]]);
@@ -151,7 +151,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     }
 }
 
-/// tc's default for `burst` and `cburst`: its `mtu` of 1600 bytes, and what the rate is in a tick of the kernel's clock. The
+/// tc's default for `burst` and `cburst`: its `mtu`, which is 1600 bytes by default, and what the rate is in a tick of the kernel's clock. The
 /// kernel says in /proc/net/psched that a tick is a nanosecond, which is less than two bytes below 16 Gbit/s.
 const USUAL_BURST: Bytes = Bytes::new(1600);
 
@@ -163,8 +163,10 @@ fn htb(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
     }
     // Below one packet, the kernel lets a class go into debt. So a burst as small as tc's own default
     // becomes one packet.
+    let usual = size_of(&keys, "mtu").unwrap_or(USUAL_BURST);
+    keys.remove("mtu");
     for key in ["burst", "cburst"] {
-        let burst = size_of(&keys, key).unwrap_or(USUAL_BURST);
+        let burst = size_of(&keys, key).unwrap_or(usual);
         keys.set(key, Node::new(text(burst.max(Bytes::new(1500)))));
     }
     if number_of(&keys, "priority") == Some(0) {

@@ -555,3 +555,21 @@ fn queues_without_a_limit_have_the_length_of_the_device() {
         &[],
     );
 }
+
+/// `tc_htb_parse_class_opt` of iproute2: a burst that is not said is the `mtu` and what comes in a tick.
+#[test]
+fn a_class_of_htb_has_its_mtu_as_its_burst() {
+    let of = |options: &str| {
+        keys(&format!(
+            "tc qdisc add dev eth0 root handle 1: htb\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit {options}\n"
+        ))
+        .concat()
+    };
+    assert!(
+        of("mtu 12000").contains("burst = \"12000 bytes\", cburst = \"12000 bytes\""),
+        "{}",
+        of("mtu 12000")
+    );
+    assert!(of("mtu 12000 burst 3k").contains("burst = \"3072 bytes\", cburst = \"12000 bytes\""));
+    assert_eq!(of("mtu 1600"), of(""));
+}

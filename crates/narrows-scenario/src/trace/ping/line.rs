@@ -79,7 +79,7 @@ fn command(line: &str) -> Option<Event<'_>> {
     Some(Event::Command { interval })
 }
 
-/// `PING example.net (192.0.2.1) 56(84) bytes of data.` of Linux, which counts from 1; `… 56 data bytes` of macOS and
+/// `PING example.net (192.0.2.1) 56(84) bytes of data.` of Linux, which counts from 1; `… (192.0.2.1): 56 data bytes` of macOS and
 /// BusyBox, which count from 0; `Pinging example.net [192.0.2.1] with 32 bytes of data:` of Windows.
 fn start(line: &str) -> Option<Event<'_>> {
     if let Some(rest) = line.strip_prefix("Pinging ") {
@@ -87,10 +87,11 @@ fn start(line: &str) -> Option<Event<'_>> {
         return Some(Event::Start { target, first: 1 });
     }
     let rest = &line[line.find("PING")?..];
-    let first = u64::from(rest.contains("bytes of data"));
-    if first == 0 && !rest.contains("data bytes") && !rest.starts_with("PING6(") {
+    if !rest.contains("bytes of data") && !rest.contains("data bytes") && !rest.starts_with("PING6(") {
         return None;
     }
+    // Linux has no colon behind the address, and no `of` where it pings IPv6.
+    let first = u64::from(!rest.contains("): ") && !rest.starts_with("PING6("));
     let target = match rest.split_once(" --> ") {
         Some((_, target)) => target.split(' ').next()?,
         None => rest.strip_prefix("PING ")?.split([' ', '(']).next()?,
@@ -236,6 +237,10 @@ mod tests {
                 Some(Event::Start { target: "a.net", first: 1 }),
             ),
             ("PING a.net (192.0.2.1): 56 data bytes", Some(Event::Start { target: "a.net", first: 0 })),
+            (
+                "PING fe80::1(fe80::1) from fe80::2 wlan0: 56 data bytes",
+                Some(Event::Start { target: "fe80::1", first: 1 }),
+            ),
             (
                 "PING6(56=40+8+8 bytes) fe80::2 --> fe80::1",
                 Some(Event::Start { target: "fe80::1", first: 0 }),
