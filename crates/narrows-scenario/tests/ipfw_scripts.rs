@@ -212,6 +212,14 @@ fn what_ipfw_prints_is_read_as_what_makes_it() {
     );
     // What is denied in the end is denied here, too.
     assert_eq!(rules("00010 allow udp from any to any\n65535 deny ip from any to any\n").len(), 2);
+    // Commands of a file of rules are none of what is printed.
+    assert_eq!(rules("add 10 allow udp from any to any\n00020 add deny ip from any to any\n").len(), 2);
+    assert!(
+        error("add 10 allow udp from any to any\n00020 deny ip from any to any\n").contains("script:2:1")
+    );
+    // A rule that is not understood is not left out.
+    let shown = error("00010 allow udp from any to any\n00020 divert 8668 ip from any to any\n");
+    assert!(shown.contains("`divert`"), "{shown}");
     let shown = error("00010 allow udp from nowhere! to any\n");
     assert!(shown.contains("script:1:22"), "{shown}");
 }

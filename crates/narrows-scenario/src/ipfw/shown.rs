@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lexer::{Line, Word, physical};
-use super::verbs::is_program;
+use super::verbs::{VERBS, is_command, is_program};
 
 /// The difference between the number of a pipe and that of its own scheduler, and of its own queue.
 const OWN_SCHEDULER: u32 = 1 << 16;
@@ -45,7 +45,7 @@ pub(super) fn commands(text: &str) -> Option<Vec<Line>> {
         }
         let line = physical(raw, at, index + 1);
         let words: Vec<&str> = line.words.iter().map(|word| word.text.as_str()).collect();
-        if gives_a_command(&words) {
+        if gives_a_command(&line.words, &words) {
             return None;
         }
         if let Some(rule) = rule(&line, &words) {
@@ -72,19 +72,22 @@ pub(super) fn commands(text: &str) -> Option<Vec<Line>> {
 
 /// Whether a line may be one that is printed, or a command.
 fn matters(raw: &str) -> bool {
-    let line = raw.trim_start();
-    line.starts_with(|c: char| c.is_ascii_digit() || c == 'q')
-        || line.starts_with("sched ")
-        || line.starts_with("mask:")
+    let first = raw.split_whitespace().next().unwrap_or_default();
+    first.starts_with(|c: char| c.is_ascii_digit() || c == 'q')
+        || first == "mask:"
+        || VERBS.contains(&first)
         || raw.contains("ipfw")
         || raw.contains("dnctl")
 }
 
-/// Whether a line is a command that changes something.
-fn gives_a_command(words: &[&str]) -> bool {
+/// Whether a line is a command that changes something, also one of a file of rules.
+fn gives_a_command(line: &[Word], words: &[&str]) -> bool {
     const CHANGES: [&str; 6] = ["add", "config", "flush", "delete", "set", "table"];
-    let mut words = words.iter().skip_while(|word| !is_program(word));
-    words.next().is_some() && words.any(|word| CHANGES.contains(word))
+    let mut behind = words.iter().skip_while(|word| !is_program(word));
+    match behind.next() {
+        Some(_) => behind.any(|word| CHANGES.contains(word)),
+        None => is_command(line),
+    }
 }
 
 fn number(word: &str) -> Option<u32> {
@@ -93,41 +96,12 @@ fn number(word: &str) -> Option<u32> {
 
 /// `00100 allow ip from any to any`, also with counters.
 fn rule(line: &Line, words: &[&str]) -> Option<Line> {
-    const ACTIONS: &[&str] = &[
-        "allow",
-        "accept",
-        "pass",
-        "permit",
-        "deny",
-        "drop",
-        "reject",
-        "reset",
-        "unreach",
-        "count",
-        "pipe",
-        "queue",
-        "skipto",
-        "nat",
-        "fwd",
-        "divert",
-        "tee",
-        "check-state",
-        "call",
-        "return",
-        "reass",
-        "prob",
-        "set",
-        "setmark",
-        "setdscp",
-        "abort",
-        "ngtee",
-        "netgraph",
-    ];
     let own = number(words.first()?)?;
     let counters = words[1..].iter().take_while(|word| number(word).is_some()).count();
-    let is_shown =
-        matches!(counters, 0 | 2) && words.get(1 + counters).is_some_and(|word| ACTIONS.contains(word));
-    if !is_shown || words.get(1 + counters) == Some(&"set") && words.contains(&"enable") {
+    // Numbers of rules have five digits; flows stand with their protocols behind the numbers of buckets.
+    let action = words.get(1 + counters)?;
+    let is_shown = words[0].len() == 5 && matches!(counters, 0 | 2) && !matches!(*action, "ip" | "ip6");
+    if !is_shown || !action.starts_with(|c: char| c.is_ascii_lowercase()) {
         return None;
     }
     let mut found = Line { words: Vec::new(), ..line.clone() };

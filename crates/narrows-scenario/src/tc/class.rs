@@ -151,8 +151,8 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
     }
 }
 
-/// tc's default for `burst` and `cburst`: its `mtu`, which is 1600 bytes by default, and what the rate is in a tick of the kernel's clock. The
-/// kernel says in /proc/net/psched that a tick is a nanosecond, which is less than two bytes below 16 Gbit/s.
+/// tc's default for `burst` and `cburst`: its `mtu`, by default 1600 bytes, and what the rate is in a tick of the kernel's
+/// clock. The kernel says in /proc/net/psched that a tick is a nanosecond, which is less than two bytes below 16 Gbit/s.
 const USUAL_BURST: Bytes = Bytes::new(1600);
 
 fn htb(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {

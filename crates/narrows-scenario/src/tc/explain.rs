@@ -14,6 +14,13 @@ use crate::netem::{self, Verb};
 use crate::node::{Table, Value};
 use crate::value::Match;
 
+/// What is said of a change of netem in place of what is said of a new one.
+const UNIFORM_UNLESS_KEPT: &str = "No distribution is named: that of before stays, or the jitter is uniform.";
+const OVERTAKES_UNLESS_KEPT: &str =
+    "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.";
+/// What is said of netem in a class.
+const IN_A_CLASS: &str = "Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue, whose limit counts packets in the delay, too.";
+
 /// Sentences about a command.
 pub(super) fn command(command: &Command) -> Vec<String> {
     let device = command.device.as_deref().unwrap_or("every device");
@@ -68,16 +75,14 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                             .filter(|option| !option.text.starts_with("limit"))
                             .flat_map(|option| option.meaning),
                     );
-                    words.push("Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue, whose limit counts packets in the delay, too.".into());
+                    words.push(IN_A_CLASS.into());
                 }
                 (qdisc::Kind::Netem(_), _) if command.verb != Verb::Add => {
                     // A change keeps the distribution, and the rate, with which none overtakes another.
-                    let kept = |word: String| {
-                        match word.as_str() {
-                        netem::UNIFORM => "No distribution is named: that of before stays, or the jitter is uniform.".into(),
-                        netem::OVERTAKES => "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.".into(),
+                    let kept = |word: String| match word.as_str() {
+                        netem::UNIFORM => UNIFORM_UNLESS_KEPT.to_owned(),
+                        netem::OVERTAKES => OVERTAKES_UNLESS_KEPT.to_owned(),
                         _ => word,
-                    }
                     };
                     words.extend(of_qdisc(kind).into_iter().map(kept));
                 }

@@ -144,11 +144,13 @@ fn words<'a>(text: &'a str, line: &Range<usize>) -> impl Iterator<Item = Word<'a
     })
 }
 
-/// Whether a line is a command of tc that changes something.
+/// Whether a line is a command of tc that changes something, also one of `tc -batch`.
 fn gives_a_command(line: &str) -> bool {
-    let mut words = line.split_whitespace().skip_while(|word| !matches!(word.rsplit('/').next(), Some("tc")));
-    words.next().is_some()
-        && words.any(|word| ["add", "change", "replace", "delete", "del", "link"].contains(&word))
+    const CHANGES: [&str; 6] = ["add", "change", "replace", "delete", "del", "link"];
+    let is_tc = |word: &&str| word.rsplit('/').next() == Some("tc");
+    let of_batch = line.split_whitespace().take(2).collect::<Vec<_>>();
+    matches!(of_batch[..], ["qdisc" | "class" | "filter" | "chain", verb] if CHANGES.contains(&verb))
+        || line.split_whitespace().skip_while(|word| !is_tc(word)).any(|word| CHANGES.contains(&word))
 }
 
 /// The device that a command asks about: `$ tc -s qdisc show dev eth1`.
@@ -220,6 +222,9 @@ fn is_usual(kind: &str) -> bool {
     matches!(kind, "noqueue" | "pfifo_fast")
 }
 
+/// How many objects may be inside one another: more than a link may have.
+const DEEPEST: usize = 64;
+
 /// The commands for all entries: each one behind those for what it needs.
 fn in_order(mut entries: Vec<Entry<'_>>) -> Vec<Listed> {
     let mut commands = Vec::new();
@@ -240,29 +245,24 @@ fn in_order(mut entries: Vec<Entry<'_>>) -> Vec<Listed> {
     });
     // Where only classes are shown, their discipline is as it is without options.
     let disciplines = entries.iter().filter(|entry| entry.object == Object::Qdisc);
-    let mut known: BTreeSet<(String, String)> =
-        disciplines.map(|entry| (entry.device.clone(), entry.handle.text.to_owned())).collect();
+    let shown: BTreeSet<(String, String)> = disciplines.map(|entry| entry.named(entry.handle.text)).collect();
+    let mut known = BTreeSet::new();
     for class in entries.iter().filter(|entry| entry.object == Object::Class) {
-        if known.insert((class.device.clone(), major(class.handle.text).to_owned())) {
+        let discipline = class.named(major(class.handle.text));
+        if !shown.contains(&discipline) && known.insert(discipline) {
             commands.push(class.discipline());
         }
     }
-    entries.iter().filter(|entry| entry.object == Object::Qdisc).for_each(|entry| {
-        known.remove(&(entry.device.clone(), entry.handle.text.to_owned()));
-    });
-    loop {
-        let before = entries.len();
+    // Each pass finds what is one deeper.
+    for _ in 0..DEEPEST {
         entries.retain(|entry| {
             let is_ready = entry.is_ready(&known);
             if is_ready {
-                known.insert((entry.device.clone(), entry.handle.text.to_owned()));
+                known.insert(entry.named(entry.handle.text));
                 commands.push(entry.command());
             }
             !is_ready
         });
-        if entries.len() == before {
-            break;
-        }
     }
     // What cannot be put anywhere is wrong, and said to be.
     commands.extend(entries.iter().map(Entry::command));
@@ -335,9 +335,14 @@ impl Entry<'_> {
         words.iter().map(|word| Token::new(*word, &self.handle.span())).collect()
     }
 
+    /// The object with this handle at its device.
+    fn named(&self, handle: &str) -> (String, String) {
+        (self.device.clone(), handle.to_owned())
+    }
+
     /// Whether what it is in is among these objects of devices.
     fn is_ready(&self, known: &BTreeSet<(String, String)>) -> bool {
-        let is_known = |handle: &str| known.contains(&(self.device.clone(), handle.to_owned()));
+        let is_known = |handle: &str| known.contains(&self.named(handle));
         // The places of ingress and clsact.
         let above = self.parent.as_deref().filter(|parent| !parent.starts_with("ffff:"));
         // A class of mq is a queue of the device.

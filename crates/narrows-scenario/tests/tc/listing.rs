@@ -99,6 +99,15 @@ fn commands_with_what_they_print() {
     );
 }
 
+/// Those of a batch, too.
+#[test]
+fn lines_of_a_batch_are_commands() {
+    same(
+        "qdisc add dev eth0 root netem delay 100ms\nqdisc netem 8001: dev eth0 root refcnt 2 limit 1000 loss 1%\n",
+        "tc qdisc add dev eth0 root netem delay 100ms",
+    );
+}
+
 #[test]
 fn what_devices_have_anyway() {
     let error = Script::parse("qdisc noqueue 0: dev lo root refcnt 2 \n", "x").unwrap_err().to_string();

@@ -2,24 +2,11 @@
 
 use narrows_scenario::trace::{Columns, Format, Trace};
 
-use crate::{at, ms, read};
+use crate::{at, delays, ms, read, refused};
 
 fn by(text: &str, columns: &str) -> Trace {
     let columns: Columns = columns.parse().expect("these are columns");
     Trace::read_columns("x.csv", text.as_bytes(), &columns).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn delays(trace: &Trace) -> Vec<(u64, u64)> {
-    let points = trace.delay().expect("it has delays").iter();
-    points.map(|point| (point.0.nanos() / 1_000_000, point.1.nanos() / 1000)).collect()
-}
-
-/// The error of a file has all these words.
-fn refused(text: &str, words: &[&str]) {
-    let error = Trace::read("x.csv", text.as_bytes(), None).expect_err(text).to_string();
-    for word in words {
-        assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
-    }
 }
 
 #[test]
@@ -65,8 +52,12 @@ fn times_of_day_go_on_after_midnight() {
     assert!(trace.remarks().join("\n").contains("the next day, 1 times"), "{trace:?}");
     let dated = by("10:00:00 PM,1\n10:00:02 PM,2\n", "time=1,time-unit=date,rate=2,unit=mbit");
     assert_eq!(dated.length(), ms(4000));
-    refused("time,rate_mbit\n10:00:05,1\n10:00:04,2\n", &["`10:00:04` goes back"]);
-    refused("time,rate_mbit\n10:00:05,1\n2020-01-01,2\n", &["found `2020-01-01`, expected a time of day"]);
+    refused("x.csv", "time,rate_mbit\n10:00:05,1\n10:00:04,2\n", &["`10:00:04` goes back"]);
+    refused(
+        "x.csv",
+        "time,rate_mbit\n10:00:05,1\n2020-01-01,2\n",
+        &["found `2020-01-01`, expected a time of day"],
+    );
 }
 
 #[test]
@@ -74,7 +65,7 @@ fn of_several_series_one_is_asked_for() {
     let text = "timestamp,target,ip,rtt_ms\n2025-07-01T10:00:00,gw,a,0.8\n2025-07-01T10:00:00,quad9,b,15\n\
         2025-07-01T10:00:02,gw,a,0.9\n2025-07-01T10:00:02,quad9,b,\n";
     let one = "time=timestamp,time-unit=date,rtt=rtt_ms,delay-unit=ms,where=target:gw";
-    refused(text, &["several series", "`target`: `gw`, `quad9`", &format!("`--columns {one}`")]);
+    refused("x.csv", text, &["several series", "`target`: `gw`, `quad9`", &format!("`--columns {one}`")]);
     assert_eq!(delays(&by(text, one)), [(0, 400), (2000, 450)]);
     let columns: Columns = one.replace(":gw", ":x").parse().unwrap();
     let error = Trace::read_columns("x", text.as_bytes(), &columns).unwrap_err().to_string();
@@ -137,7 +128,7 @@ fn examples_are_made_of_the_columns_of_the_file() {
         ),
         ("t;r\n1;2\n3;4;5\n", ["x.csv:3:", "found 3 cells", "the first line has 2"]),
     ] {
-        refused(text, &words);
+        refused("x.csv", text, &words);
     }
 }
 
@@ -147,7 +138,7 @@ fn json_objects_are_the_rows_of_a_table() {
     let list = format!("[{}]", text.trim().replace('\n', ",\n"));
     let example = "`--columns time=time,rate=bandwidth,unit=mbit,rtt=net.rtt_ms,delay-unit=ms`";
     for text in [text, &list] {
-        refused(text, &["x.csv:1:", "`time` does not say the unit", "3 `net.rtt_ms`", example]);
+        refused("x.csv", text, &["x.csv:1:", "`time` does not say the unit", "3 `net.rtt_ms`", example]);
         let trace = by(text, "time=time,rtt=net.rtt_ms");
         assert_eq!((trace.format(), delays(&trace)), (Format::JSON_ROWS, vec![(0, 5000), (1000, 6000)]));
     }
@@ -164,6 +155,6 @@ fn json_objects_are_the_rows_of_a_table() {
         ("[{\"time_s\": 0, \"rate_mbit\": 5},\n5]\n", ["x.csv:2:", "found `5`, expected an object"]),
         ("{\"a\": 0}\n{\"a\": 1}\n", ["x.csv:1:", "no two columns with names"]),
     ] {
-        refused(text, &words);
+        refused("x.csv", text, &words);
     }
 }

@@ -4,21 +4,7 @@ use std::fmt::Write;
 
 use narrows_scenario::trace::{Format, Trace};
 
-use crate::{at, ms, read};
-
-/// Delays in microseconds, with their milliseconds.
-fn delays(trace: &Trace) -> Vec<(u64, u64)> {
-    let points = trace.delay().expect("it has delays").iter();
-    points.map(|point| (point.0.nanos() / 1_000_000, point.1.nanos() / 1000)).collect()
-}
-
-/// The error of a file has all these words.
-fn refused(text: &str, words: &[&str]) {
-    let error = Trace::read("x.log", text.as_bytes(), None).expect_err(text).to_string();
-    for word in words {
-        assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
-    }
-}
+use crate::{at, delays, ms, read, refused};
 
 #[test]
 fn pings_are_delays_and_losses() {
@@ -76,23 +62,27 @@ fn numbers_of_probes_begin_again_and_come_late() {
 #[test]
 fn logs_that_are_not_one_path_are_refused() {
     refused(
+        "x.log",
         "PING a (192.0.2.1) 56(84) bytes of data.\n64 bytes from 192.0.2.1: icmp_seq=1 ttl=5 time=1 ms\n\
          PING b (192.0.2.2) 56(84) bytes of data.\n",
         &["x.log:3:", "several hosts: `a` and `b`"],
     );
     refused(
+        "x.log",
         "64 bytes from 192.0.2.1: icmp_seq=1 ttl=5 time=1 ms\n64 bytes from 192.0.2.2: icmp_seq=1 ttl=5 time=1 ms\n",
         &["x.log:2:", "`192.0.2.1` and `192.0.2.2`"],
     );
     refused(
+        "x.log",
         "PING a (192.0.2.1) 56(84) bytes of data.\nno answer yet for icmp_seq=1\n",
         &["no line is an answer"],
     );
     refused(
+        "x.log",
         "Reply from 1.2.3.4: bytes=32 time=xms TTL=5\n",
         &["x.log:1:", "found `x`, expected a round trip in milliseconds"],
     );
-    refused("Antwort von 1.2.3.4: Bytes=32 Zeit=13ms TTL=54\n", &["x.log:1:", "in English"]);
+    refused("x.log", "Antwort von 1.2.3.4: Bytes=32 Zeit=13ms TTL=54\n", &["x.log:1:", "in English"]);
     let trace = read("x.csv", "64 bytes from 192.0.2.1: icmp_seq=1 ttl=54 time=10 ms\n");
     assert_eq!(trace.format(), Format::PING);
 }
@@ -125,19 +115,28 @@ fn iperfs_are_rates() {
 #[test]
 fn iperfs_of_which_no_link_is_told_are_refused() {
     let line = |stream: &str| format!("[{stream}]   0.00-1.00   sec  1.25 MBytes  5.00 Mbits/sec\n");
-    refused(&(line("  5") + &line("  6")), &["x.log:1:", "several streams without a `[SUM]`: `5` or `6`"]);
+    refused(
+        "x.log",
+        &(line("  5") + &line("  6")),
+        &["x.log:1:", "several streams without a `[SUM]`: `5` or `6`"],
+    );
     let to =
         |host: &str| format!("[  5] local 192.0.2.2 port 1 connected to {host} port 5201\n{}", line("  5"));
     refused(
+        "x.log",
         &(to("192.0.2.1") + &to("192.0.2.3")),
         &["x.log:3:", "several hosts: `192.0.2.1` and `192.0.2.3`"],
     );
     let reverse = "Connecting to host a, port 5201\nReverse mode, remote host a is sending\n";
-    refused(&(line("  5") + reverse + &line("  5")), &["x.log:4:", "both directions", "`-R`"]);
+    refused("x.log", &(line("  5") + reverse + &line("  5")), &["x.log:4:", "both directions", "`-R`"]);
     let summary = "[  5]   0.00-9.00   sec  1.25 MBytes  5.00 Mbits/sec                  receiver\n";
-    refused(summary, &["1 lines are summaries of whole tests", "`-i 1`"]);
-    refused("[  5]   0.00-1.00   sec  1.25 MBytes  -nan Mbits/sec\n", &["found `-nan`, expected a rate"]);
-    refused("iperf 3.7\nwarning: nothing\n", &["unknown format", "`iperf3 -i 1`"]);
+    refused("x.log", summary, &["1 lines are summaries of whole tests", "`-i 1`"]);
+    refused(
+        "x.log",
+        "[  5]   0.00-1.00   sec  1.25 MBytes  -nan Mbits/sec\n",
+        &["found `-nan`, expected a rate"],
+    );
+    refused("x.log", "iperf 3.7\nwarning: nothing\n", &["unknown format", "`iperf3 -i 1`"]);
 }
 
 mod any_lines {

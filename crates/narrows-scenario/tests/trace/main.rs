@@ -34,3 +34,17 @@ pub(crate) const fn mbit(mbit: u64) -> Rate {
 pub(crate) fn rates(trace: &Trace) -> Vec<(u64, Rate)> {
     trace.rate().expect("it has rates").iter().map(|point| (point.0.nanos() / 1_000_000, point.1)).collect()
 }
+
+/// Delays in microseconds, with the milliseconds at which they begin.
+pub(crate) fn delays(trace: &Trace) -> Vec<(u64, u64)> {
+    let points = trace.delay().expect("it has delays").iter();
+    points.map(|point| (point.0.nanos() / 1_000_000, point.1.nanos() / 1000)).collect()
+}
+
+/// The error of a file has all these words.
+pub(crate) fn refused(name: &str, text: &str, words: &[&str]) {
+    let error = Trace::read(name, text.as_bytes(), None).expect_err(text).to_string();
+    for word in words {
+        assert!(error.contains(word), "{word:?} is not in what is said of {text:?}:\n{error}");
+    }
+}
