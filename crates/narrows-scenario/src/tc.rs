@@ -41,6 +41,7 @@ mod gred;
 mod handle;
 mod hfsc;
 mod hooks;
+mod icmp;
 mod later;
 mod line;
 mod listing;

@@ -33,6 +33,9 @@ pub struct Condition {
     pub ports: Vec<RangeInclusive<u16>>,
     /// IP protocol numbers.
     pub protocols: Vec<u8>,
+    /// Types and codes of ICMP and ICMPv6: the type in the upper byte. Matches packets of these protocols only; a later
+    /// fragment of one counts as type 0, code 0.
+    pub icmp: Vec<RangeInclusive<u16>>,
     /// The set of DSCP code points (RFC 2474), one bit each. `None` for any.
     pub dscps: Option<u64>,
     /// The set of ECN field values (RFC 3168), one bit for each of the four. `None` for any.
@@ -209,6 +212,7 @@ impl Condition {
             && self.tcp_flags.is_none_or(|flags| key.transport == TCP && flags.hold(key.tcp_flags))
             && among_if_any(&self.destination_ports, key.destination_port)
             && among_if_any(&self.source_ports, key.source_port)
+            && (self.icmp.is_empty() || is_icmp(key.transport) && among(&self.icmp, key.source_port))
             && (self.ports.is_empty()
                 || among(&self.ports, key.source_port)
                 || among(&self.ports, key.destination_port))
@@ -224,6 +228,7 @@ impl Condition {
         self.dscps.is_some()
             || self.ecns.is_some()
             || self.tcp_flags.is_some()
+            || !self.icmp.is_empty()
             || !(self.protocols.is_empty() && self.sources.is_empty() && self.destinations.is_empty())
             || self.headers.as_ref().is_some_and(|headers| !headers.hop_limits.is_empty())
             || self.is_about_ports()
@@ -236,6 +241,12 @@ impl Condition {
 }
 
 const TCP: u8 = 6;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+
+const fn is_icmp(protocol: u8) -> bool {
+    matches!(protocol, ICMP | ICMPV6)
+}
 
 /// Whether an IP protocol has ports.
 pub(crate) const fn has_ports(protocol: u8) -> bool {

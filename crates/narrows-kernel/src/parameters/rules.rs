@@ -132,8 +132,9 @@ fn expand(condition: &Condition, class: u32, all: &mut Vec<Rule>) -> Result<(), 
         tcp_flags,
         lane,
         headers,
+        icmp,
     } = condition;
-    if headers.is_some() || lane.is_some() {
+    if headers.is_some() || lane.is_some() || !icmp.is_empty() {
         return Err(
             "the kernel's classes look at addresses, ports, protocols, DSCP, ECN, lengths and TCP flags only",
         );

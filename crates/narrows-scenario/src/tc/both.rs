@@ -64,6 +64,7 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
     }
     let joined = Match {
         protocols: part(&one.protocols, &other.protocols)?,
+        icmp: ranges(&one.icmp, &other.icmp)?,
         sources: parties(&one.sources, &other.sources)?,
         destinations: parties(&one.destinations, &other.destinations)?,
         source_ports: ranges(&one.source_ports, &other.source_ports)?,

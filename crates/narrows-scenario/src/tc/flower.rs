@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use narrows_core::classify::{Families, Fragments, LinkPattern, TcpFlags};
 
 use super::both::both;
-use super::protocol;
 use super::u32::{having, mask, ranges};
+use super::{icmp, protocol};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
@@ -25,8 +25,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("cvlan_prio", "only the first VLAN tag is seen"),
     ("cvlan_ethtype", "only the first VLAN tag is seen"),
     ("num_of_vlans", "only the first VLAN tag is seen"),
-    ("type", "classes do not see types of ICMP"),
-    ("code", "classes do not see types of ICMP"),
     ("arp_tip", "of packets that are not IP, classes see no field"),
     ("arp_sip", "of packets that are not IP, classes see no field"),
     ("arp_op", "of packets that are not IP, classes see no field"),
@@ -130,11 +128,19 @@ pub(super) struct Keys {
     protocol: Option<u8>,
     /// Keys that the kernel looks at if others, before them or behind, say what packets it is about.
     held: Vec<(&'static str, Match)>,
+    /// Type and code of ICMP: value and mask.
+    icmp: (u16, u16),
 }
 
 impl Keys {
     pub(super) fn new(seen: Families, tagged: bool) -> Self {
-        Self { seen: if tagged { Families::ALL } else { seen }, tagged, protocol: None, held: Vec::new() }
+        Self {
+            seen: if tagged { Families::ALL } else { seen },
+            tagged,
+            protocol: None,
+            held: Vec::new(),
+            icmp: (0, 0),
+        }
     }
 
     /// Adds what was held, now that all keys are known. Returns what to say about keys without effect; `None` if no packet
@@ -171,7 +177,7 @@ impl Keys {
     ) -> Result<bool, Problem> {
         if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == word.text) {
             return Err(word.problem(format!("{} of flower", Found(word.text))).help(*why).help(
-                "understood: src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, ip_flags, vlan_id, vlan_ethtype and tcp_flags",
+                "understood: src_mac, dst_mac, ip_proto, src_ip, dst_ip, src_port, dst_port, type, code, ip_tos, ip_ttl, ip_flags, vlan_id, vlan_ethtype and tcp_flags",
             ));
         }
         let new = match word.text {
@@ -201,6 +207,7 @@ impl Keys {
             "dst_ip" => Match { destinations: self.network(word, words)?, ..Match::default() },
             "src_port" => Match { source_ports: self.ports(word, words)?, ..Match::default() },
             "dst_port" => Match { destination_ports: self.ports(word, words)?, ..Match::default() },
+            "type" | "code" => self.icmp(word, words)?,
             "src_mac" => Match { link_sources: vec![mac(word, words)?], ..Match::default() },
             "dst_mac" => Match { link_destinations: vec![mac(word, words)?], ..Match::default() },
             "ip_ttl" => {
@@ -290,6 +297,29 @@ impl Keys {
                 .help("tc wants an address of the protocol that is named before it")),
             _ => Ok(vec![found]),
         }
+    }
+
+    /// A type or a code of ICMP, of eight bits each, also with a mask.
+    fn icmp(&mut self, after: Word<'_>, words: &mut Words<'_>) -> Result<Match, Problem> {
+        if !matches!(self.protocol, Some(1 | 58)) {
+            return Err(after
+                .problem(format!("{} of packets that may not be ICMP", Found(after.text)))
+                .help("tc wants one of these before it: ip_proto icmp, or of IPv6 ip_proto icmpv6"));
+        }
+        let text = words.expect(after, "a number")?;
+        let (value, of) = text.text.split_once('/').unwrap_or((text.text, "255"));
+        let [value, mask]: [u8; 2] = match (value.parse(), of.parse()) {
+            (Ok(value), Ok(mask)) => [value, mask],
+            _ => {
+                return Err(text
+                    .problem(format!("{} is not a {} of ICMP", Found(text.text), after.text))
+                    .help("a number from 0 to 255, and a mask: as in 8/255"));
+            }
+        };
+        let shift = if after.text == "type" { 8 } else { 0 };
+        self.icmp.0 |= u16::from(value) << shift;
+        self.icmp.1 |= u16::from(mask) << shift;
+        Ok(Match { icmp: icmp::having(self.icmp.0, self.icmp.1), ..Match::default() })
     }
 
     fn ports(&self, after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<RangeInclusive<u16>>, Problem> {

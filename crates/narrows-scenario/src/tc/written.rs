@@ -92,9 +92,12 @@ fn flower(all: &Match, protocol: &str) -> Option<String> {
         (Some(flags), [6]) => Some(format!("{:#x}/{:#x}", flags.set, flags.set | flags.clear)),
         _ => return None,
     };
+    let (icmp_type, icmp_code) = icmp(all)?;
     let parts = [
         ("ip_flags", flags.map(str::to_owned)),
         ("ip_proto", number(&all.protocols)?.map(|number| protocol_name(number, protocol))),
+        ("type", icmp_type),
+        ("code", icmp_code),
         ("src_mac", mac(&all.link_sources)?),
         ("dst_mac", mac(&all.link_destinations)?),
         ("ip_tos", tos),
@@ -107,6 +110,18 @@ fn flower(all: &Match, protocol: &str) -> Option<String> {
     ];
     let said = parts.into_iter().filter_map(|(word, value)| Some(format!(" {word} {}", value?)));
     Some("flower".to_owned() + &said.collect::<String>())
+}
+
+/// A type and a code of ICMP, if there are any; `None` if there are several.
+fn icmp(all: &Match) -> Option<(Option<String>, Option<String>)> {
+    let [range] = &all.icmp[..] else { return all.icmp.is_empty().then_some((None, None)) };
+    let ([kind, low], [last, high]) = (range.start().to_be_bytes(), range.end().to_be_bytes());
+    let code = match (low, high) {
+        (0, 0xff) => None,
+        (one, other) if one == other => Some(one.to_string()),
+        _ => return None,
+    };
+    (kind == last && matches!(all.protocols[..], [1 | 58])).then(|| (Some(kind.to_string()), code))
 }
 
 /// The one network of a list, if it has any; `None` if it has more, or hosts by name.

@@ -1,6 +1,7 @@
 //! Conditions that assign packets to a class: `{ protocol = "udp", dscp = "ef", length = "..300 bytes" }`.
 
 mod headers;
+mod icmp;
 mod parts;
 mod sender;
 
@@ -19,6 +20,7 @@ use narrows_core::classify::{
 };
 
 use headers::{FRAGMENTS, HOP_LIMITS, LINK_PATTERN, VLANS};
+use icmp::{ICMP, icmp_text};
 use serde_json::json;
 
 use crate::keys::compound::Group;
@@ -35,6 +37,8 @@ pub use sender::Sender;
 pub struct Match {
     /// IP protocol numbers.
     pub protocols: Vec<u8>,
+    /// Types of ICMP and ICMPv6 in the upper byte, codes in the lower.
+    pub icmp: Vec<RangeInclusive<u16>>,
     /// Sources.
     pub sources: Vec<Party>,
     /// Destinations.
@@ -158,6 +162,12 @@ impl Keyed for Match {
         ),
         row!("destination-port", destination_ports, Several(PORTS), "Destination port."),
         row!("port", ports, Several(PORTS), "Source or destination port."),
+        row!(
+            "icmp-type",
+            icmp,
+            Several(ICMP),
+            "Type of ICMP or ICMPv6, or type and code; a later fragment has type 0 and code 0."
+        ),
         row!("dscp", dscps, Several(CODE_POINT), "Differentiated services code point."),
         row!("ecn", ecns, Several(ECN), "ECN field (RFC 3168)."),
         row!(
@@ -249,6 +259,7 @@ impl Match {
             destination_ports: self.destination_ports.clone(),
             ports: self.ports.clone(),
             protocols: self.protocols.clone(),
+            icmp: self.icmp.clone(),
             dscps: (!self.dscps.is_empty()).then(|| self.dscps.iter().fold(0, |set, point| set | 1 << point)),
             ecns: (!self.ecns.is_empty()).then(|| self.ecns.iter().fold(0, |set, field| set | 1 << field)),
             lengths: self.length.clone(),
@@ -334,6 +345,7 @@ impl std::fmt::Display for Match {
         };
         let point = |point: &u8| parts::code_point_name(*point).map_or_else(|| point.to_string(), Into::into);
         add("", self.protocols.iter().map(protocol).collect());
+        add("ICMP type ", self.icmp.iter().map(icmp_text).collect());
         add("from ", parties(&self.sources));
         add("to ", parties(&self.destinations));
         add("source port ", ports(&self.source_ports));

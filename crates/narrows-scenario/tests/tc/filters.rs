@@ -114,6 +114,18 @@ fn bytes_of_a_header_are_its_fields() {
             "protocol ip u32 match ether src 2:0:0:0:0:1 match u8 0x01 0x01 at -14",
             "{ family = \"ipv4\", link-source = \"02:00:00:00:00:01\", link-destination = \"01:00:00:00:00:00/01:00:00:00:00:00\" }",
         ),
+        (
+            "protocol ip u32 match ip protocol 1 0xff match ip icmp_type 8 0xff",
+            "{ protocol = \"icmp\", icmp-type = 8, family = \"ipv4\" }",
+        ),
+        (
+            "protocol ip u32 match u8 1 0xff at 9 match u16 0x0304 0xffff at 20",
+            "{ protocol = \"icmp\", icmp-type = \"3/4\", family = \"ipv4\" }",
+        ),
+        (
+            "protocol ipv6 u32 match ip6 protocol 58 0xff match ip6 icmp_type 128 0xfe",
+            "{ protocol = \"icmpv6\", icmp-type = \"128-129\", family = \"ipv6\" }",
+        ),
         // Without a `link`, the next header is the IP header: this is the total length.
         ("protocol ip u32 match tcp dst 443 0xffff", "{ length = \"443 bytes\", family = \"ipv4\" }"),
         ("protocol ip u32 match u16 64 0xffff at nexthdr+2", "{ length = \"64 bytes\", family = \"ipv4\" }"),
@@ -135,8 +147,8 @@ fn bytes_of_a_header_are_its_fields() {
             "match ip protocol 6 0xff",
         ),
         (
-            "protocol ip u32 match ip protocol 1 0xff match ip icmp_type 8 0xff",
-            "bytes behind the IP header of packets of protocol 1",
+            "protocol ip u32 match ip protocol 47 0xff match ip icmp_type 8 0xff",
+            "bytes behind the IP header of packets of protocol 47",
             "icmp_type",
             "",
         ),
@@ -200,8 +212,8 @@ fn fields_of_the_other_header_are_bytes_at_their_offsets() {
             "icmp_type",
         ),
         (
-            "match ip6 icmp_type 128 0xff match ip6 protocol 58 0xff",
-            "bytes behind the IP header of packets of protocol 58",
+            "match ip6 icmp_type 128 0xff match ip6 protocol 1 0xff",
+            "bytes behind the IP header of packets of protocol 1",
             "icmp_type",
         ),
     ] {
@@ -359,6 +371,18 @@ fn keys_of_flower() {
             "protocol ip flower ip_proto tcp dst_port 80-90 dst_port 85-99",
             "{ protocol = \"tcp\", destination-port = \"85-90\", family = \"ipv4\" }",
         ),
+        (
+            "protocol ip flower ip_proto icmp type 3 code 4",
+            "{ protocol = \"icmp\", icmp-type = \"3/4\", family = \"ipv4\" }",
+        ),
+        (
+            "protocol ip flower ip_proto icmp code 0/254 type 8",
+            "{ protocol = \"icmp\", icmp-type = \"8/0-1\", family = \"ipv4\" }",
+        ),
+        (
+            "protocol ipv6 flower ip_proto icmpv6 type 128/240",
+            "{ protocol = \"icmpv6\", icmp-type = \"128-143\", family = \"ipv6\" }",
+        ),
         // Wherever the protocol stands.
         (
             "protocol ip flower tcp_flags 0x2/0x2 ip_proto tcp",
@@ -391,6 +415,13 @@ fn keys_of_flower() {
             "dst_port",
             "before it",
         ),
+        (
+            "protocol ip flower type 8 ip_proto icmp",
+            "`type` of packets that may not be ICMP",
+            "type",
+            "ip_proto icmp",
+        ),
+        ("protocol ip flower ip_proto icmp type 0x8", "`0x8` is not a type of ICMP", "0x8", "from 0 to 255"),
         (
             "protocol ipv6 flower ip_proto icmp",
             "`icmp` is not a protocol of flower",

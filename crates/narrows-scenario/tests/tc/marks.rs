@@ -558,6 +558,41 @@ fn rules_about_hops_and_link_addresses() {
 }
 
 #[test]
+fn rules_about_types_of_icmp() {
+    let of = |tool: &str, which: &str| {
+        filters(&format!(
+            "{tool} -t mangle -A POSTROUTING -o eth0 {which} -j MARK --set-mark 10\n{}",
+            FILTERS.replace("protocol ip", "protocol all")
+        ))
+        .swap_remove(0)
+        .0
+    };
+    for (which, types) in [
+        ("-p icmp --icmp-type echo-request", "icmp-type = 8, family"),
+        ("-p icmp -m icmp --icmp-type 3/4", "icmp-type = \"3/4\", family"),
+        ("-p icmp --icmp-type source-q", "icmp-type = 4, family"),
+        ("-p icmp ! --icmp-type fragmentation-needed", "[\"0-2\", \"3/0-3\", \"3/5-255\", \"4-255\"]"),
+        // Later fragments have type 0 and code 0, but match no rule.
+        ("-p icmp --icmp-type 0", "icmp-type = 0, family = \"ipv4\", fragment = [\"none\", \"first\"]"),
+    ] {
+        let found = of("iptables", which);
+        assert!(found.starts_with("{ protocol = \"icmp\"") && found.contains(types), "{which}: {found}");
+    }
+    let found = of("ip6tables", "-p ipv6-icmp -m icmp6 --icmpv6-type neighbour-solicitation");
+    assert_eq!(found, "{ protocol = \"icmpv6\", icmp-type = 135, family = \"ipv6\"");
+    for (name, title, help) in [
+        ("time", "`time` is not a type of ICMP", "time-exceeded"),
+        ("8/256", "`8/256` is not a type of ICMP", "such as 3/4"),
+        ("any", "no type of ICMP is left", ""),
+    ] {
+        let rule = format!(
+            "{TREE}iptables -t mangle -A POSTROUTING -p icmp ! --icmp-type {name} -j MARK --set-mark 1\n"
+        );
+        fails(&rule, title, name, &[help]);
+    }
+}
+
+#[test]
 fn rules_about_ranges_of_addresses() {
     let of = |range: &str| {
         filters(&format!(

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-use super::{Condition, Families, Prefix, TCP, has_ports, mask};
+use super::{Condition, Families, ICMP, ICMPV6, Prefix, TCP, has_ports, is_icmp, mask};
 
 /// IPv4 addresses, mapped into IPv6.
 const IPV4: (u128, u128) = (0xffff_0000_0000, 0xffff_ffff_ffff);
@@ -35,6 +35,7 @@ impl Condition {
             && covers(self.protocol_set(), other.protocol_set(), if_ip(PROTOCOLS))
             && covers(self.code_point_set(), other.code_point_set(), if_ip(CODE_POINTS))
             && covers(self.ecn_set(), other.ecn_set(), if_ip(ECN_FIELDS))
+            && covers(ports(&self.icmp), ports(&other.icmp), None)
             && covers(ports(&self.source_ports), ports(&other.source_ports), if_ported(PORTS))
             && covers(ports(&self.destination_ports), ports(&other.destination_ports), if_ported(PORTS))
             && (self.ports.is_empty()
@@ -65,6 +66,7 @@ impl Condition {
             ports(&self.source_ports),
             ports(&self.destination_ports),
             ports(&self.ports),
+            ports(&self.icmp),
             self.length_set(),
         ];
         sets.into_iter().flatten().any(|set| set.0.is_empty())
@@ -100,7 +102,7 @@ impl Condition {
 
     fn asks_for_ports_of_none(&self) -> bool {
         let none_has = !self.protocols.is_empty() && !self.protocols.iter().any(|&number| has_ports(number));
-        none_has && self.is_about_ports()
+        (none_has || !self.icmp.is_empty()) && self.is_about_ports()
     }
 
     /// The network protocols of packets that may match. Both addresses of a packet are of the same family.
@@ -141,12 +143,13 @@ impl Condition {
     }
 
     fn protocol_set(&self) -> Option<Set> {
-        let range = |number: u8| (number.into(), number.into());
-        let tcp = self.tcp_flags.map(|_| range(TCP));
-        match (&self.protocols[..], tcp) {
-            ([], tcp) => tcp.map(|tcp| Set::new([tcp])),
-            (all, None) => Some(Set::new(all.iter().copied().map(range))),
-            (all, Some(tcp)) => Some(Set::new(all.contains(&TCP).then_some(tcp))),
+        let set = |all: &mut dyn Iterator<Item = u8>| Some(Set::new(all.map(|one| (one.into(), one.into()))));
+        let may_be =
+            |one: u8| (self.tcp_flags.is_none() || one == TCP) && (self.icmp.is_empty() || is_icmp(one));
+        match &self.protocols[..] {
+            [] if self.tcp_flags.is_none() && self.icmp.is_empty() => None,
+            [] => set(&mut [ICMP, TCP, ICMPV6].into_iter().filter(|one| may_be(*one))),
+            all => set(&mut all.iter().copied().filter(|one| may_be(*one))),
         }
     }
 

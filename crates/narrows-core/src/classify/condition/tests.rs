@@ -6,7 +6,6 @@ use super::*;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-const ICMP: u8 = 1;
 
 fn v4(a: u8, b: u8, c: u8, d: u8) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
@@ -40,6 +39,7 @@ fn every_part_must_hold() {
         destination_ports: vec![5060..=5061],
         ports: vec![5060..=5060],
         protocols: vec![TCP, UDP],
+        icmp: Vec::new(),
         dscps: Some(1 << 46),
         ecns: Some(1 << 1),
         lengths: Some(0..=300),
@@ -106,6 +106,27 @@ fn families_and_flags() {
     let tcp = |tcp_flags| FlowKey { transport: TCP, tcp_flags, ..key() };
     assert_eq!([0x10, 0x12, 0x18, 0].map(|flags| of(&pure_ack, &tcp(flags))), [true, false, false, false]);
     assert!(!of(&pure_ack, &FlowKey { tcp_flags: 0x10, ..key() }), "no TCP");
+}
+
+#[test]
+fn types_of_icmp() {
+    let types = |range| Condition { icmp: vec![range], ..Condition::default() };
+    let echo = |transport, of: u16| FlowKey { transport, source_port: of << 8, ..key() };
+    let asks = types(0x0800..=0x08ff);
+    assert!(asks.admits(&echo(ICMP, 8), 84, 0));
+    assert!(!asks.admits(&echo(ICMP, 0), 84, 0), "an answer");
+    assert!(!asks.admits(&echo(UDP, 8), 84, 0), "a port");
+    assert!(types(0x8000..=0x80ff).admits(&echo(ICMPV6, 128), 84, 0));
+    assert!(types(0..=0xffff).covers(&asks) && !asks.covers(&types(0..=0xffff)));
+    assert!(!Condition { protocols: vec![ICMP], ..Condition::default() }.covers(&asks), "it may be ICMPv6");
+    for other in [
+        Condition { protocols: vec![UDP], ..asks.clone() },
+        Condition { ports: vec![1..=9], ..asks.clone() },
+        Condition { tcp_flags: Some(TcpFlags::default()), ..asks.clone() },
+        Condition { families: Some(Families::OTHER), ..asks },
+    ] {
+        assert!(other.is_impossible(), "{other:?}");
+    }
 }
 
 #[test]
@@ -227,8 +248,9 @@ fn condition() -> impl Strategy<Value = Condition> {
     ];
     let lane = prop_oneof![Just(None), (0u8..2).prop_map(|lane| Some(Lanes::only(lane)))];
     let families = prop_oneof![3 => Just(None), 1 => (0u8..8).prop_map(|set| Some(Families(set)))];
+    let icmp = prop_oneof![3 => Just(vec![]), 1 => port_ranges()];
     let flags = (0u8..8, 0u8..8).prop_map(|(set, clear)| Some(TcpFlags { set, clear }));
-    let layers = (lane, families, prop_oneof![3 => Just(None), 1 => flags]);
+    let layers = (lane, families, prop_oneof![3 => Just(None), 1 => flags], icmp);
     let addresses = (prefixes(), prefixes());
     (addresses, port_ranges(), port_ranges(), port_ranges(), protocols, (dscps, ecns), lengths, layers)
         .prop_map(
@@ -240,7 +262,7 @@ fn condition() -> impl Strategy<Value = Condition> {
                 protocols,
                 (dscps, ecns),
                 lengths,
-                (lane, families, tcp_flags),
+                (lane, families, tcp_flags, icmp),
             )| {
                 Condition {
                     sources,
@@ -249,6 +271,7 @@ fn condition() -> impl Strategy<Value = Condition> {
                     destination_ports,
                     ports,
                     protocols,
+                    icmp,
                     dscps,
                     ecns,
                     lengths,

@@ -14,6 +14,7 @@ use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::tc::both::both;
 use crate::tc::flower::tos;
+use crate::tc::icmp;
 use crate::tc::u32::mask;
 use crate::value::{Match, Party, code_point, link_pattern, protocol};
 
@@ -92,7 +93,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("statistic", "losses are the link's"),
     ("random", "losses are the link's"),
     ("recent", "use conditions of one packet"),
-    ("icmp", "types of ICMP are not matched"),
 ];
 
 /// Modules whose options are understood.
@@ -114,6 +114,21 @@ const MODULES: &[&str] = &[
     "mac",
     "ttl",
     "hl",
+    "icmp",
+    "icmp6",
+];
+
+/// Names of protocols in `/etc/protocols` that conditions of narrows do not have.
+const OTHER_PROTOCOLS: &[(&str, u8)] = &[
+    ("ipencap", 4),
+    ("ipv6", 41),
+    ("ipv6-icmp", 58),
+    ("icmp6", 58),
+    ("eigrp", 88),
+    ("pim", 103),
+    ("ipcomp", 108),
+    ("vrrp", 112),
+    ("l2tp", 115),
 ];
 
 /// The name of a device.
@@ -163,8 +178,10 @@ pub(super) fn condition(
                 return Ok(());
             }
             let lower = name.text.to_ascii_lowercase();
-            let node = Node { span: name.span(), value: Value::String(lower) };
-            let number = protocol(&node)?;
+            let number = match OTHER_PROTOCOLS.iter().find(|(known, _)| *known == lower) {
+                Some((_, number)) => *number,
+                None => protocol(&Node { span: name.span(), value: Value::String(lower) })?,
+            };
             let protocols =
                 if not { (0..=255).filter(|other| *other != number).collect() } else { vec![number] };
             Match { protocols, ..Match::default() }
@@ -223,6 +240,8 @@ pub(super) fn condition(
         "--ttl-eq" | "--hl-eq" if !not => hops(word, words, |hops| hops..=hops)?,
         "--ttl-lt" | "--hl-lt" if !not => hops(word, words, |hops| 0..=hops.saturating_sub(1))?,
         "--ttl-gt" | "--hl-gt" if !not => hops(word, words, |hops| hops.saturating_add(1)..=u8::MAX)?,
+        "--icmp-type" => icmp::of_ipv4(words.expect(word, "a type of ICMP")?, not)?,
+        "--icmpv6-type" => icmp::of_ipv6(words.expect(word, "a type of ICMPv6")?, not)?,
         "--syn" if !not => flags(0x02, 0x17),
         "--tcp-flags" if !not => {
             let mask = named_flags(words.expect(word, "flags of TCP")?)?;
@@ -232,7 +251,7 @@ pub(super) fn condition(
         other => {
             let problem = word.problem(format!("unsupported {} of iptables", Found(other)));
             return Err(problem.help(
-                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --src-range, --mac-source, --ttl-eq, --tcp-flags and --syn",
+                "understood: -o, -p, -s, -d, --sport, --dport, multiport, dscp, tos, length, --match-set, --mark, --src-range, --mac-source, --ttl-eq, --icmp-type, --tcp-flags and --syn",
             ));
         }
     };

@@ -44,6 +44,8 @@ struct Layout {
     address: i32,
     ports: i32,
     flags: i32,
+    /// The protocol number of its ICMP.
+    icmp: u8,
     /// Other fields: first and last byte, and what they are.
     others: &'static [(i32, i32, &'static str)],
 }
@@ -61,6 +63,7 @@ const IPV4: Layout = Layout {
     address: 4,
     ports: 20,
     flags: 33,
+    icmp: 1,
     others: &[
         (4, 5, "the identification of IPv4 packets"),
         (6, 7, "the fragmentation of IPv4 packets"),
@@ -81,6 +84,7 @@ const IPV6: Layout = Layout {
     address: 16,
     ports: 40,
     flags: 53,
+    icmp: 58,
     others: &[(1, 3, "the flow label")],
 };
 
@@ -238,13 +242,18 @@ fn address(pattern: &mut Pattern, layout: &Layout, at: i32) -> Result<Vec<Party>
     Ok(all.into_iter().map(party).collect())
 }
 
-/// Ports and the flags of TCP.
+/// Types of ICMP, ports and the flags of TCP.
 fn transport(
     pattern: &mut Pattern,
     layout: &Layout,
     protocol: Option<u8>,
     all: &mut Match,
 ) -> Result<(), Unknown> {
+    if protocol.is_some_and(|protocol| protocol == layout.icmp)
+        && let Some(field) = pattern.take(layout.ports, 2)
+    {
+        all.icmp = field.ranges().map_err(|problem| Unknown::new(layout.ports, problem))?;
+    }
     for (at, ports) in [(layout.ports, &mut all.source_ports), (layout.ports + 2, &mut all.destination_ports)]
     {
         let Some(field) = pattern.take(at, 2) else { continue };
@@ -282,6 +291,7 @@ fn fragments(pattern: &mut Pattern, layout: &Layout, all: &mut Match) {
         !ranges.is_empty() && ranges.iter().all(|range| !range.contains(&0))
     };
     let is_first = has(&all.source_ports)
+        || has(&all.icmp)
         || has(&all.destination_ports)
         || all.tcp_flags.is_some_and(|flags| flags.set != 0);
     if is_first && field.mask & !OFFSET == 0 && field.value == 0 {
