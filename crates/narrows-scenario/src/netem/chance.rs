@@ -19,7 +19,11 @@ pub(super) const DUPLICATE: Row<Netem> = Row {
     explain: |netem| {
         let more =
             "Each is duplicated on the wire; the copy takes no transmission time and has its own delay.";
-        words::chance(netem.duplicate, "Packets that arrive twice", more)
+        let mut said = words::chance(netem.duplicate, "Packets that arrive twice", more);
+        if netem.loss.is_some_and(|loss| !loss.is_none()) {
+            said.push("Of packets that are not lost. (In NetEm one that is chosen to be lost and to be duplicated arrives once.)".into());
+        }
+        said
     },
 };
 

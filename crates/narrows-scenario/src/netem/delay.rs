@@ -54,7 +54,7 @@ fn explain(netem: &Netem) -> Vec<String> {
     let mut words = vec![spread];
     if !netem.delay_correlation.is_zero() {
         words.push(format!(
-            "Consecutive delays have a rank correlation (Spearman's) of {}, and the distribution is unchanged. (NetEm's formula makes it narrower.)",
+            "Consecutive delays have a rank correlation (Spearman's) of {}, and the distribution is unchanged. (In NetEm the correlation of a delay has almost no effect.)",
             netem.delay_correlation
         ));
     }

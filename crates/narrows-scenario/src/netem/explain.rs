@@ -65,7 +65,7 @@ impl Netem {
         }
         if !said("limit") {
             notes.push(if self.has_rate() {
-                format!("No limit is given: {DEFAULT_LIMIT} packets may wait for the rate, tc's default.")
+                format!("No limit is given: {DEFAULT_LIMIT} packets may wait for the rate, tc's default. Packets in flight do not count. (In tc's netem they do.)")
             } else {
                 format!("No limit is given and there is no rate to wait for: no packet is dropped for lack of room. (tc's netem holds at most {DEFAULT_LIMIT} packets.)")
             });

@@ -16,7 +16,7 @@ pub(super) fn chance(Chance { share, correlation }: Chance, what: &str, more: &s
     vec![
         format!("{what}: {share}. {more}"),
         format!(
-            "Consecutive draws have a rank correlation (Spearman's) of {correlation}, and the share stays {share}. (NetEm's formula changes it.)"
+            "Consecutive draws have a rank correlation (Spearman's) of {correlation}, and the share stays {share}. (NetEm's formula changes a share other than 50%.)"
         ),
     ]
 }
