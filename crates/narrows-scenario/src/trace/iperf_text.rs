@@ -7,6 +7,8 @@
 //! [SUM]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec    0
 //! [  5]   0.00-10.00  sec  12.5 MBytes  10.5 Mbits/sec    0             sender
 //! ```
+//! With `--reportstyle C` of iPerf 2, the same as a table: `20200316143919,192.0.2.2,34002,192.0.2.1,5001,3,0.0-1.0,2752512,22020096`.
+//!
 //! A rate for each interval; of several streams, that of all (`[SUM]`). Prefixes of bits are powers of 1000, of bytes
 //! (`-f M`) powers of 1024. Summaries of a whole run are left out: those with `sender` or `receiver`, and those that
 //! begin where the run began. Runs follow one another, without the gaps between their intervals. Losses of UDP are

@@ -67,6 +67,8 @@ struct Table<'s, 'a> {
     rows: usize,
     points: usize,
     together: usize,
+    /// How long rows lasted, by the times of those behind them.
+    steps: Vec<Duration>,
     missing: usize,
     late: usize,
     /// Rows that last no time.
@@ -191,6 +193,7 @@ impl<'s, 'a> Table<'s, 'a> {
             rows: 0,
             points: 0,
             together: 0,
+            steps: Vec::new(),
             missing: 0,
             late: 0,
             instant: 0,
@@ -305,6 +308,9 @@ impl<'s, 'a> Table<'s, 'a> {
             ));
         };
         if time > self.now {
+            if !fresh {
+                self.steps.push(time.since(self.now));
+            }
             self.before = (!fresh).then_some(self.now);
         } else {
             self.together += usize::from(!fresh);
@@ -329,8 +335,13 @@ impl<'s, 'a> Table<'s, 'a> {
         if let Some(filter) = self.filter.filter(|_| self.rows == 0) {
             return Err(filter.problem().at(&place));
         }
+        let gaps = Gaps::of(self.steps);
         let end = match self.clock {
-            Ticks::At(..) => self.now + self.before.map_or(LONE, |before| self.now.since(before)),
+            Ticks::At(..) => {
+                let last = self.before.map_or(LONE, |before| self.now.since(before));
+                // A gap before it says nothing about it.
+                self.now + gaps.as_ref().filter(|gaps| gaps.has(last)).map_or(last, |gaps| gaps.usual)
+            }
             Ticks::For(..) | Ticks::Every(_) => self.now,
         };
         if end == Time::ZERO && self.rows > 0 {
@@ -371,11 +382,55 @@ impl<'s, 'a> Table<'s, 'a> {
         if self.runs > 0 {
             self.remarks.push(format!("{} runs of the file follow one another", self.runs + 1));
         }
+        self.remarks.extend(gaps.filter(|gaps| gaps.count > 0).map(|gaps| gaps.remark()));
         trace.rate = self.rate.and_then(|of| filled(of.2));
         trace.delay = self.delay.and_then(|of| filled(of.3));
         trace.loss = self.loss.and_then(|of| filled(of.2));
         trace.remarks = self.remarks;
         Ok(trace)
+    }
+}
+
+/// Rows that last much longer than others, as before a gap in a measurement.
+struct Gaps {
+    usual: Duration,
+    count: usize,
+    total: Duration,
+}
+
+impl Gaps {
+    const FACTOR: u64 = 5;
+    /// With fewer rows, none is usual.
+    const LEAST: usize = 8;
+
+    fn of(mut steps: Vec<Duration>) -> Option<Self> {
+        if steps.len() < Self::LEAST {
+            return None;
+        }
+        let middle = steps.len() / 2;
+        let usual = *steps.select_nth_unstable(middle).1;
+        let mut gaps = Self { usual, count: 0, total: Duration::ZERO };
+        for step in steps.into_iter().filter(|step| Self::is_one(*step, usual)) {
+            gaps.count += 1;
+            gaps.total += step;
+        }
+        Some(gaps)
+    }
+
+    fn is_one(step: Duration, usual: Duration) -> bool {
+        step.nanos() / Self::FACTOR > usual.nanos()
+    }
+
+    fn has(&self, step: Duration) -> bool {
+        Self::is_one(step, self.usual)
+    }
+
+    fn remark(&self) -> String {
+        let Self { usual, count, total } = self;
+        format!(
+            "{count} rows last more than {} times the usual {usual}, {total} in all: a gap in a measurement is the row before it",
+            Self::FACTOR
+        )
     }
 }
 

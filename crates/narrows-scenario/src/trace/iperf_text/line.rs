@@ -80,6 +80,9 @@ impl<'a> Line<'a> {
             let mut brackets = line.match_indices('[').map(|(at, _)| &line[at..]);
             return brackets.find_map(interval).map(Line::Interval);
         }
+        if let Some(interval) = report(line) {
+            return Some(Self::Interval(interval));
+        }
         if let Some((_, rest)) =
             line.split_once(" connected ").filter(|(before, _)| before.contains(" local "))
         {
@@ -143,6 +146,42 @@ fn interval(text: &str) -> Option<Interval<'_>> {
     Some(Interval { stream, direction, start, end, rate, unit, is_summary, is_omitted })
 }
 
+/// `20200316143919,192.0.2.2,34002,192.0.2.1,5001,3,0.0-1.0,2752512,22020096`, with `--reportstyle C` of iPerf 2: bytes and bits
+/// per second; five more columns for UDP.
+fn report(text: &str) -> Option<Interval<'_>> {
+    let mut fields = text.trim_end().split(',');
+    let is_date = |text: &str| {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        digits == 14 && (text.len() == 14 || text[14..].starts_with(['.', '+', '-']))
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if !is_date(fields.next()?) {
+        return None;
+    }
+    let ends: [&str; 4] = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
+    let (stream, (start, end)) = (fields.next()?, fields.next()?.split_once('-')?);
+    let (bytes, rate) = (fields.next()?, fields.next()?);
+    let is_sum = stream == "-1";
+    let is_one = [ends[1], ends[3], bytes, rate].into_iter().all(is_number)
+        && (is_sum || is_number(stream))
+        && is_time(start)
+        && is_time(end)
+        && matches!(fields.count(), 0 | 5);
+    let stream = if is_sum { "SUM" } else { stream };
+    is_one.then_some(Interval {
+        stream,
+        direction: Direction::Forward,
+        start,
+        end,
+        rate,
+        unit: Unit::Bits(0),
+        is_summary: false,
+        is_omitted: false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +212,20 @@ mod tests {
                 500,
                 1000,
                 16_777_216,
+            ),
+            (
+                "20200316143919,192.0.2.2,34002,192.0.2.1,5001,3,1.0-2.0,2752512,22020096",
+                "3",
+                1000,
+                2000,
+                22_020_096,
+            ),
+            (
+                "20200316143919.250,192.0.2.2,34002,192.0.2.1,5001,-1,0.0-1.0,131250,1050000,0.012,0,89,0.000,0",
+                "SUM",
+                0,
+                1000,
+                1_050_000,
             ),
             (
                 "host iperf3[412]: [  7] 7197.00-7198.00 sec   512 KBytes  4190 Kbits/sec  91",
@@ -211,6 +264,8 @@ mod tests {
             ("[ ID] Interval           Transfer     Bitrate         Retr  Cwnd", None),
             ("Speed : 22.60 Gbits/sec", None),
             ("3.97,Mbits/sec", None),
+            ("20200316143919,192.0.2.2,34002,192.0.2.1,5001,3,1.0-2.0,2752512", None),
+            ("20200316,192.0.2.2,34002,192.0.2.1,5001,3,1.0-2.0,2752512,22020096", None),
             (
                 "[  5] local 192.0.2.2 port 51528 connected to 192.0.2.1 port 5201",
                 Some(Line::Connected { host: "192.0.2.1" }),
