@@ -6,7 +6,7 @@ use std::path::Path;
 use narrows_frame::capture::CaptureReader;
 use narrows_scenario::ipfw::Script;
 use narrows_scenario::tc;
-use narrows_scenario::{LinkFlags, Ports, Scenario, TrafficSource, Way};
+use narrows_scenario::{LinkFlags, Ports, Scenario, Start, TrafficSource, Way};
 
 use crate::args;
 use crate::output::{Failure, print, say};
@@ -52,7 +52,7 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
 /// The script of `--ipfw` or of the short form, and its name.
 fn rules(flags: &args::LinkFlags) -> Result<Option<(Script, String)>, Failure> {
     if let Some(path) = &flags.ipfw {
-        let script = Script::load(path, None, &crate::ipfw::interfaces(&flags.interfaces)?)?;
+        let script = Script::load(path, Start::default(), &crate::ipfw::interfaces(&flags.interfaces)?)?;
         for (line, remark) in
             script.lines.iter().flat_map(|line| line.remarks.iter().map(move |one| (line, one)))
         {

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueHint};
 use narrows_live::control::Client;
 use narrows_scenario::ipfw::Script;
-use narrows_scenario::{Interfaces, read_script};
+use narrows_scenario::{Interfaces, Start, read_script};
 
 use serde::Serialize;
 
@@ -14,6 +14,7 @@ use crate::commands::{Commands, System, commands};
 use crate::json::Json;
 use crate::output::{Failure, print};
 use crate::outputs;
+use crate::surroundings::Surroundings;
 
 /// The command as it follows `narrows ipfw`.
 #[derive(Debug, Args)]
@@ -61,6 +62,7 @@ enum Explained {
 Examples:
   narrows ipfw check scenarios/ipfw/adsl.conf
   narrows ipfw check shape.sh -- 3mbit 40ms
+  narrows ipfw check shape.sh --env fwcmd=ipfw
   narrows ipfw check a.conf b.conf --json")]
 struct Check {
     /// Script files
@@ -69,6 +71,8 @@ struct Check {
     /// Arguments that the scripts are started with
     #[arg(last = true, value_name = "ARG")]
     arguments: Vec<String>,
+    #[command(flatten)]
+    surroundings: Surroundings,
     /// Map an interface that rules name (`recv`, `xmit`, `via`) to its host: em0=client [default: a single one is the client's]
     #[arg(long = "interface", value_name = "NAME=HOST")]
     interfaces: Vec<String>,
@@ -151,7 +155,9 @@ fn check(args: &Check) -> Result<u8, Failure> {
 
 fn explained<'a>(file: &'a str, args: &Check, interfaces: &Interfaces) -> Result<Explanation<'a>, Failure> {
     let arguments = (!args.arguments.is_empty()).then_some(&args.arguments[..]);
-    let script = Script::load(file, arguments, interfaces)?;
+    let variables = args.surroundings.variables()?;
+    let start = Start { arguments, variables: &variables, path: None };
+    let script = Script::load(file, start, interfaces)?;
     let scenario = script.scenario(file)?;
     outputs::check_scenario(&[("--json", args.json.path())], &scenario, Some(Path::new(file)))?;
     let lines = script.lines.iter().map(ToString::to_string);

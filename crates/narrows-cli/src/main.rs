@@ -53,6 +53,7 @@ mod sched;
 mod shell;
 mod sim;
 mod state;
+mod surroundings;
 mod sweep;
 mod tc;
 mod top;

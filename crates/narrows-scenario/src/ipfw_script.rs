@@ -269,17 +269,17 @@ impl Script {
         }
     }
 
-    /// Reads a script from a file, which is started with these arguments; with `None` they are not known.
+    /// Reads a script from a file, which is started with these arguments and variables.
     ///
     /// # Errors
     /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(
         path: impl AsRef<Path>,
-        arguments: Option<&[String]>,
+        start: Start<'_>,
         interfaces: &Interfaces,
     ) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_script(path.as_ref())?;
-        Self::started(&text, &file, interfaces, Start { arguments, path: Some(path.as_ref()) })
+        Self::started(&text, &file, interfaces, Start { path: Some(path.as_ref()), ..start })
     }
 
     /// Builds a scenario of a client and a server with these rules between them: `out` is from the client

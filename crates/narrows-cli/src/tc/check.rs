@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use clap::{Args, ValueHint};
-use narrows_scenario::Scenario;
 use narrows_scenario::netem::{self, Command, Verb};
 use narrows_scenario::tc::Script;
+use narrows_scenario::{Scenario, Start};
 
 use serde::Serialize;
 
 use crate::json::Json;
 use crate::output::Failure;
 use crate::outputs;
+use crate::surroundings::Surroundings;
 
 /// Its arguments.
 #[derive(Debug, Args)]
@@ -20,6 +21,7 @@ Examples:
   narrows tc check shape.sh
   narrows tc check shape.sh eth0 10mbit
   narrows tc check shape.sh -- --dev eth0
+  narrows tc check shape.sh --env DEV=eth0 --env RATE=10mbit
   narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
   narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%' --json")]
 pub(crate) struct Check {
@@ -29,6 +31,8 @@ pub(crate) struct Check {
     /// Use the kernel's single queue instead of two queues
     #[arg(long)]
     exact_netem: bool,
+    #[command(flatten)]
+    surroundings: Surroundings,
     #[command(flatten)]
     json: Json,
 }
@@ -49,9 +53,12 @@ struct Found<'a> {
 pub(super) fn check(args: &Check) -> Result<u8, Failure> {
     args.json.probe()?;
     let exact = args.exact_netem;
+    let variables = args.surroundings.variables()?;
+    let start = Start { variables: &variables, ..Start::default() };
     let (explanation, between, scenario) = match &args.words[..] {
         [path, arguments @ ..] if Path::new(path).is_file() => {
-            script(&Script::load_with(path, (!arguments.is_empty()).then_some(arguments))?, exact)?
+            let arguments = (!arguments.is_empty()).then_some(arguments);
+            script(&Script::load_with(path, Start { arguments, ..start })?, exact)?
         }
         words => {
             let text = words.join(" ");
@@ -59,7 +66,7 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
             let several = Script::is_several(&text);
             match Script::is_meant(&text) && (several || Command::parse(&text).is_err() || exact) {
                 true if !several && is_netem(&text) && !exact => text_of_netem(&text, exact)?,
-                true => script(&Script::parse(&text, "tc")?, exact)?,
+                true => script(&Script::parse_with(&text, "tc", start)?, exact)?,
                 false => text_of_netem(&text, exact)?,
             }
         }

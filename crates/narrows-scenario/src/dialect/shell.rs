@@ -56,6 +56,8 @@ const KEEP: &str = "keep the branch that applies, or use `narrows tc commands` (
 pub struct Start<'a> {
     /// Its arguments; `None` if they are not known.
     pub arguments: Option<&'a [String]>,
+    /// Variables of its surroundings.
+    pub variables: &'a [(String, String)],
     /// Its path: what it sources or reads may be beside it. `None` for a text.
     pub path: Option<&'a Path>,
 }

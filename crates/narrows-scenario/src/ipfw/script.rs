@@ -168,7 +168,13 @@ impl Script {
         let unset = |problem: &Problem| format!("{}: a shell has no word in its place", problem.title());
         let mut remarks: Vec<String> =
             line.unset.iter().map(unset).chain(line.said.iter().cloned()).collect();
-        let command = command::read(line, context, &mut remarks)?;
+        let command = match self.is_said_of_a_rule(line) {
+            true => {
+                remarks.push("What ipfw says of a rule that it adds".into());
+                Command::Nothing
+            }
+            false => command::read(line, context, &mut remarks)?,
+        };
         places.note(line, &command, self.lines.len());
         match (&command, &places.disabled) {
             (Command::Firewall(on), _) => {
@@ -188,6 +194,15 @@ impl Script {
             remarks,
         });
         Ok(())
+    }
+
+    /// Whether a line of a session is what `add` prints: five digits, the number of a rule that is there, and its action.
+    fn is_said_of_a_rule(&self, line: &Line) -> bool {
+        let [number, action, ..] = &line.words[..] else { return false };
+        let is_number = number.text.len() == 5 && number.text.bytes().all(|byte| byte.is_ascii_digit());
+        let number: Option<u16> = number.text.parse().ok().filter(|_| is_number);
+        let is_there = |number| self.rules.iter().any(|rule| rule.number == number);
+        number.is_some_and(is_there) && !matches!(action.text.as_str(), "add" | "delete")
     }
 
     /// Executes a command. Commands that only print have no effect.

@@ -1,7 +1,7 @@
 //! What a packet counts at the rates of a tree: the `overhead` of the link.
 
 use super::stab::Stab;
-use super::translate::Draft;
+use super::translate::{Draft, Keys};
 use super::tree::{Qdisc, Tree};
 use super::{bucket, qdisc};
 use crate::keys::kind::text;
@@ -97,4 +97,36 @@ impl Tree {
                 .help("here they apply to the whole link: give all classes the same, or the root a `stab`")),
         }
     }
+}
+
+/// Names of devices whose packets have no link header when a discipline counts them: PPP adds its own behind it, tunnels theirs.
+const WITHOUT_LINK_HEADER: &[&str] = &[
+    "ppp",
+    "pppoe-",
+    "wg",
+    "tun",
+    "sit",
+    "gre",
+    "ipip",
+    "ip6tnl",
+    "vti",
+    "wwan",
+    "rmnet",
+    "tailscale",
+    "utun",
+];
+
+/// Makes lengths those of IP packets, for a device that has no link header.
+pub(super) fn without_link_header(device: &str, keys: &mut Keys) {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    let is_one = WITHOUT_LINK_HEADER.iter().any(|start| name.starts_with(start));
+    let counts = |text: &str| text == "\"frame\"" || text.contains("= \"frame\"");
+    if !(is_one && keys.keys.iter().any(|(_, value)| counts(value))) || name.starts_with("gretap") {
+        return;
+    }
+    keys.keys.retain(|(key, value)| (*key, value.as_str()) != ("overhead", "\"frame\""));
+    for (_, value) in &mut keys.keys {
+        *value = value.replace("= \"frame\"", "= \"ip\"");
+    }
+    keys.notes.push(format!("Packets of {name} have no link header there: rates count IP packets."));
 }

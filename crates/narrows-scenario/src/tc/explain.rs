@@ -19,7 +19,7 @@ const UNIFORM_UNLESS_KEPT: &str = "No distribution is named: that of before stay
 const OVERTAKES_UNLESS_KEPT: &str =
     "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.";
 /// What is said of netem in a class.
-const IN_A_CLASS: &str = "Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue, whose limit counts packets in the delay, too.";
+const IN_A_CLASS: &str = "Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue: its limit counts packets in the delay, too, correlations are by NetEm's formula, and negative delays move packets ahead.";
 
 /// Sentences about a command.
 pub(super) fn command(command: &Command) -> Vec<String> {

@@ -152,11 +152,11 @@ fn of_words(
             false if line.is_of_connections() => {
                 "Connections keep marks: from its start, a connection has the mark that the rules give to packets of its two directions. It is opened by packets that leave by a device if a rule for addresses or ports decides about those, otherwise by packets that arrive."
             }
-            false if line.removes() => "Rules of `mangle` are taken away.",
+            false if line.removes() => "Rules of iptables are taken away.",
             false if line.is_for_some() => {
-                "Rules of `mangle` give packets marks and classes, which filters of tc see. Packets of the host itself and those that it forwards are not told apart here: all that leave pass the rules of both."
+                "Rules of iptables give packets marks and classes, which filters of tc see. Packets of the host itself and those that it forwards are not told apart here: all that leave pass the rules of both."
             }
-            false => "Rules of `mangle` give packets marks and classes, which filters of tc see.",
+            false => "Rules of iptables give packets marks and classes, which filters of tc see.",
         };
         let said = said.to_owned();
         return Ok(Some(Line::Firewall {

@@ -14,6 +14,7 @@ mod words;
 pub(super) use line::{Line, read};
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use narrows_core::classify::Families;
 
@@ -61,10 +62,26 @@ struct Rule {
     bits: Bits,
     /// Marks that it must not have.
     not: Vec<Bits>,
+    /// What it looks at that is not known here.
+    unclear: Option<Unclear>,
     target: Target,
 }
 
-/// The table `mangle` of a host: chains by family and name; and its sets.
+/// A condition that is not known.
+#[derive(Clone, Debug)]
+struct Unclear {
+    what: String,
+    place: Range<usize>,
+}
+
+/// Rules are the same wherever they stand.
+impl PartialEq for Unclear {
+    fn eq(&self, other: &Self) -> bool {
+        self.what == other.what
+    }
+}
+
+/// The tables `mangle` and `filter` of a host: chains by family and name; and its sets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Firewall {
     chains: BTreeMap<(bool, String), Vec<Rule>>,
@@ -79,15 +96,23 @@ struct Way {
     arriving: &'static [&'static str],
 }
 
+/// Before the names of the chains of `filter`, which packets pass behind those of `mangle` at the same place.
+const OF_FILTER: &str = "filter/";
 /// Packets that the host forwards.
 const FORWARDED: Way = Way {
-    leaving: &["PREROUTING", "FORWARD", "POSTROUTING"],
-    arriving: &["PREROUTING", "FORWARD", "POSTROUTING"],
+    leaving: &["PREROUTING", "FORWARD", "filter/FORWARD", "POSTROUTING"],
+    arriving: &["PREROUTING", "FORWARD", "filter/FORWARD", "POSTROUTING"],
 };
 /// Packets of the host itself.
-const OWN: Way = Way { leaving: &["OUTPUT", "POSTROUTING"], arriving: &["PREROUTING", "INPUT"] };
+const OWN: Way = Way {
+    leaving: &["OUTPUT", "filter/OUTPUT", "POSTROUTING"],
+    arriving: &["PREROUTING", "INPUT", "filter/INPUT"],
+};
 /// Both, where rules do not look at marks: own packets begin at `OUTPUT`, others at `PREROUTING`.
-const ANY: Way = Way { leaving: &["PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING"], arriving: &[] };
+const ANY: Way = Way {
+    leaving: &["PREROUTING", "FORWARD", "filter/FORWARD", "OUTPUT", "filter/OUTPUT", "POSTROUTING"],
+    arriving: &[],
+};
 /// Packets of the host itself come in by it.
 const LOOPBACK: &str = "lo";
 /// Chains that call one another, including the first one.
@@ -150,7 +175,10 @@ impl Firewall {
                 prune(&mut list, number);
                 Ok(list)
             };
-            let list = match (self.gives(six, &["OUTPUT"]), self.gives(six, &["PREROUTING", "FORWARD"])) {
+            let list = match (
+                self.gives(six, &["OUTPUT", "filter/OUTPUT"]),
+                self.gives(six, &["PREROUTING", "FORWARD", "filter/FORWARD"]),
+            ) {
                 _ if !looks => pruned(ANY)?,
                 (true, true) => walk.same(pruned(FORWARDED)?, &pruned(OWN)?)?,
                 (true, false) => pruned(OWN)?,
@@ -279,6 +307,19 @@ impl Walk<'_> {
             };
             if !is_there(rule.leaves.as_ref(), false)? || !is_there(rule.arrives.as_ref(), true)? {
                 continue;
+            }
+            if let Some(unclear) = &rule.unclear {
+                let same = match &rule.target {
+                    Target::Return => after == &list[..],
+                    Target::Accept => beyond == &list[..],
+                    Target::Call(chain) => self.chain(chain, &list, beyond, depth + 1)? == list,
+                    _ => true,
+                };
+                if same {
+                    continue;
+                }
+                let title = format!("{}, before rules that give packets marks", unclear.what);
+                return Err(Problem::new(title).at(&unclear.place));
             }
             let excepted = self.excepted(rule, &list)?;
             let inside = match &rule.target {

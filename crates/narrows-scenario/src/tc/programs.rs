@@ -34,6 +34,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("umask", "It configures the shell."),
     ("alias", "It configures the shell."),
     ("trap", "What runs when the script is interrupted or ends is left out."),
+    ("for", "The list is not in the script: the commands are taken once, as for one of its values."),
     ("wait", "It waits for other programs."),
     ("true", "It does nothing."),
     ("cat", "It prints text."),

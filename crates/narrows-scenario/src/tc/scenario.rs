@@ -26,16 +26,16 @@ impl Script {
     /// # Errors
     /// If the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        Self::load_with(path, None)
+        Self::load_with(path, Start::default())
     }
 
-    /// As [`Script::load`], for a script that is started with these arguments; with `None` they are not known.
+    /// As [`Script::load`], for a script that is started with these arguments and variables.
     ///
     /// # Errors
     /// As [`Script::load`].
-    pub fn load_with(path: impl AsRef<Path>, arguments: Option<&[String]>) -> Result<Self, ScenarioError> {
+    pub fn load_with(path: impl AsRef<Path>, start: Start<'_>) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_script(path.as_ref())?;
-        let mut script = Self::parse_with(&text, &file, Start { arguments, path: Some(path.as_ref()) })?;
+        let mut script = Self::parse_with(&text, &file, Start { path: Some(path.as_ref()), ..start })?;
         let folder = path.as_ref().parent().unwrap_or(Path::new(""));
         for command in &mut script.commands {
             let Body::Qdisc(Some(Kind::Netem(qdisc))) = &mut command.body else { continue };

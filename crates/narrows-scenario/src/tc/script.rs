@@ -7,6 +7,7 @@ use narrows_core::Duration;
 
 use super::action::{PRIORITY_COMES_LATE, Shared};
 use super::command::{Body, Command, Place};
+use super::counted;
 use super::hooks::Target;
 use super::line::{self, Line, Passed};
 use super::listing;
@@ -327,6 +328,14 @@ impl Script {
         if intermediate.len() < all.len() {
             all.retain(|name| !intermediate.contains(name));
         }
+        // One from which things are only removed has nothing that packets meet: it is no end of the link if another is.
+        let has_more = |name: &str| {
+            let mut own = self.commands.iter().filter(|command| command.device.as_deref() == Some(name));
+            own.any(|command| !matches!(command.verb, Verb::Show | Verb::Delete))
+        };
+        if all.iter().any(|name| has_more(name)) {
+            all.retain(|name| has_more(name));
+        }
         all
     }
 
@@ -432,11 +441,11 @@ impl Script {
                 if let Some(bytes) = self.mtus.get(name).filter(|bytes| **bytes != USUAL_MTU) {
                     egress.keys.push(("mtu", bytes.to_string()));
                 }
-                let device = Device {
-                    egress,
-                    ingress: tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?,
-                    name: name.clone(),
-                };
+                let mut ingress = tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?;
+                [&mut egress, &mut ingress]
+                    .into_iter()
+                    .for_each(|keys| counted::without_link_header(name, keys));
+                let device = Device { egress, ingress, name: name.clone() };
                 // What a scenario would reject is reported here, at the command that stands for the whole.
                 device.check().map_err(|problem| {
                     wrong(match tree.root() {

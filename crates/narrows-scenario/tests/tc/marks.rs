@@ -557,6 +557,39 @@ fn rules_about_hops_and_link_addresses() {
     assert!(found[1].0.contains("02:00:00:00:00:01"), "{found:?}");
 }
 
+/// `filter` is behind `mangle` at the same place; what only accepts matters if it is before rules that give marks.
+#[test]
+fn rules_of_the_table_filter() {
+    let of = |rules: &[&str]| {
+        let lines: String = rules.iter().map(|rule| format!("iptables {rule}\n")).collect();
+        filters(&format!("{lines}{FILTERS}"))
+    };
+    let tcp = ("{ protocol = \"tcp\", family = \"ipv4\"".to_owned(), "1:10".to_owned());
+    let gives = "-A OUTPUT -p tcp -j MARK --set-mark 10";
+    assert_eq!(of(&[gives]), [tcp.clone()]);
+    assert_eq!(of(&["-A FORWARD -j mine", "-A mine -p tcp -j MARK --set-mark 10"]), [tcp.clone()]);
+    // Those of `mangle` come first, wherever the line stands, and `POSTROUTING` last.
+    assert_eq!(of(&[gives, "-t mangle -A OUTPUT -p tcp -j MARK --set-mark 20"]), [tcp.clone()]);
+    assert_eq!(of(&[gives, "-t mangle -A POSTROUTING -p tcp -j MARK --set-mark 20"])[0].1, "1:20");
+    // `ACCEPT` ends the chains of its table alone.
+    let accepted = of(&["-A OUTPUT -p tcp --dport 22 -j ACCEPT", gives]);
+    assert!(accepted[0].0.contains("destination-port = 22") && accepted[0].1 == "1:30", "{accepted:?}");
+    let both = of(&["-t mangle -A OUTPUT -p tcp --dport 22 -j ACCEPT", gives]);
+    assert!(both.iter().all(|(_, class)| class == "1:10"), "{both:?}");
+    let state = "-A OUTPUT -m state --state ESTABLISHED,RELATED -j ACCEPT";
+    assert_eq!(of(&[gives, state]), [tcp]);
+    fails(
+        &format!("{TREE}iptables {state}\niptables {gives}\n{FILTERS}"),
+        "the match `state` of iptables, before rules that give packets marks",
+        "state --state",
+        &[],
+    );
+    // `-F` is of one table.
+    let of_mangle = "-t mangle -A POSTROUTING -p tcp -j MARK --set-mark 10";
+    assert_eq!(of(&[of_mangle, gives, "-F"]), of(&[of_mangle]));
+    assert_eq!(of(&[gives, of_mangle, "-t mangle -F"]), of(&[gives]));
+}
+
 #[test]
 fn rules_about_types_of_icmp() {
     let of = |tool: &str, which: &str| {

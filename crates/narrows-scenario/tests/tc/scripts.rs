@@ -172,6 +172,12 @@ fn what_a_shell_would_run_is_refused_by_name() {
         ("done\n", "`done` without what it belongs to", "done", ""),
         (
             "for i in $(ls); do tc qdisc add dev $i root fq; done\n",
+            "a device beside those of a list that is not in the script, of which it may be one",
+            "tc qdisc add dev $i",
+            "",
+        ),
+        (
+            "for i in $(ls); do tc qdisc add dev eth$i root fq; sleep 1; done\n",
             "`$(ls)` is a command or an expansion of a shell",
             "$(ls)",
             "scripts are read and not run",
@@ -494,12 +500,133 @@ fn scripts_have_the_arguments_that_they_are_started_with() {
         case ${3:-keep} in keep) ;; *) tc qdisc del dev $DEV root;; esac\n";
     let given = |arguments: &[&str]| {
         let arguments: Vec<String> = arguments.iter().map(|&word| word.into()).collect();
-        Script::parse_with(text, "x.sh", narrows_scenario::Start { arguments: Some(&arguments), path: None })
-            .map(|script| script.assignments(false).unwrap())
+        Script::parse_with(
+            text,
+            "x.sh",
+            narrows_scenario::Start { arguments: Some(&arguments), variables: &[], path: None },
+        )
+        .map(|script| script.assignments(false).unwrap())
     };
     assert_eq!(given(&["eth0", "5", "7"]).unwrap(), ["link.up.queue=\"7 packets\""]);
     assert!(given(&["eth0", "5", "6", "7"]).unwrap().is_empty());
     assert!(given(&["eth0"]).unwrap_err().to_string().contains("there is no command of tc"));
+}
+
+/// Each of a list of the host's devices is configured alike: the device of the link is one of them.
+#[test]
+fn lists_of_devices_that_are_not_in_the_script() {
+    for head in [
+        "for d in $(ip link show | awk -F: '{print $2}')",
+        "for d in $(ls /sys/class/net | grep -v lo)",
+        "for p in /sys/class/net/*; do d=$(basename $p); [ \"$d\" = lo ] && continue",
+        "for p in /sys/class/net/*; do d=$(basename $p); if [ \"$d\" = lo ]; then continue; fi",
+        "for c in $(docker ps -q); do d=eth0; nsenter -t $c -n true",
+    ] {
+        let start = if head.contains("do ") { format!("{head};") } else { format!("{head}; do") };
+        let add = match head.contains("docker") {
+            true => "docker exec $c tc qdisc add dev $d root netem delay 2ms",
+            false => "tc qdisc add dev $d root netem delay 2ms",
+        };
+        let text = format!("{start} {add}; done\n");
+        assert_eq!(keys(&text), ["link.up.delay=\"2ms\""], "{text}");
+        assert!(crate::hooks::said(&text).contains("as for one of its values"), "{text}");
+    }
+    // What is only removed from each of them is not there.
+    let clears = "for d in $(ls /sys/class/net); do tc qdisc del dev $d root; done\n\
+        tc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(clears), ["link.up.delay=\"2ms\""]);
+    fails(
+        "for i in $(cat list); do tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit; done\n",
+        "a command for each of a list that is not in the script, and not for a device of it",
+        "tc class add",
+        &[],
+    );
+    fails(
+        "for d in $(ls); do tc qdisc add dev $d root netem delay 2ms; done\ntc qdisc add dev eth0 root fq\n",
+        "a device beside those of a list that is not in the script, of which it may be one",
+        "tc qdisc add dev eth0",
+        &[],
+    );
+}
+
+/// A function that returns where something holds that is not known, and has no effect if it goes on, is asked.
+#[test]
+fn functions_that_may_return_in_between() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    for function in [
+        "f() { if [ -e /sys/x ]; then return 0; fi; return 1; }",
+        "f() { [ -x /sbin/foo ] && return 0; echo no; return 1; }",
+        "f() { if tc qdisc show dev lo | grep -q fq; then echo yes; return; fi; A=5; return 1; }",
+        "f() { if [ -e /a ]; then if [ -e /b ]; then return 0; fi; fi; return 1; }",
+    ] {
+        let text = format!("{function}\nA=2\nif f; then echo yes; fi\nf || echo no\n{add}");
+        assert_eq!(keys(&text), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    let sets = "f() { [ -e /x ] && return 0; D=3; }\nD=2\nf\ntc qdisc add dev eth0 root netem delay ${D}ms\n";
+    fails(
+        sets,
+        "`$D` has what a condition decides that depends on more than the script as its value",
+        "${D}",
+        &[],
+    );
+    let acts = format!("f() {{ [ -e /x ] && return 0; {} }}\nf\n", add.trim_end());
+    fails(&acts.replace(" }", "; }"), "a condition that depends on more than the script", "[ -e", &[]);
+    let loops = format!("f() {{ for i in 1 2; do [ -e /x$i ] && return 0; done; }}\nf\n{add}");
+    fails(&loops, "a loop of a function that may return in it", "for i", &[]);
+}
+
+#[test]
+fn values_of_the_surroundings_are_optional() {
+    let add = "tc qdisc add dev ${DEV:-eth0} root netem delay 2ms $MORE ${LIST[@]}\n";
+    let given = |name: &str, value: &str| {
+        let variables = [(name.to_owned(), value.to_owned())];
+        let start = narrows_scenario::Start { variables: &variables, ..narrows_scenario::Start::default() };
+        Script::parse_with("tc qdisc add dev $DEV root netem delay ${D:-3ms}\n", "x.sh", start)
+    };
+    let device = |script: &Script| script.devices(false).unwrap()[0].name.clone();
+    assert_eq!(device(&given("DEV", "eth7").unwrap()), "eth7");
+    assert!(given("D", "2ms").unwrap_err().to_string().contains("--env DEV=eth0"));
+    let list =
+        "export L=$L\nfor d in \"${L[@]}\" $L; do [ -n \"$d\" ] || continue; tc filter add dev $d; done\n";
+    assert_eq!(keys(&format!("{list}DEV=eth0\n{add}")), ["link.up.delay=\"2ms\""]);
+    for before in ["MORE=$MORE\n", "export MORE=${MORE}\n", "eval export LIST=$LIST\n", "DEV=$(ip route)\n"] {
+        assert_eq!(keys(&format!("{before}{add}")), ["link.up.delay=\"2ms\""], "{before}");
+    }
+}
+
+/// PPP and tunnels add their headers behind the disciplines of their devices.
+#[test]
+fn devices_without_a_link_header_count_ip_packets() {
+    let of = |device: &str, more: &str| {
+        keys(&format!("tc qdisc add dev {device} {more}root tbf rate 1mbit burst 10k latency 50ms\n"))
+            .concat()
+    };
+    assert!(of("eth0", "").contains("overhead=\"frame\""));
+    for device in ["ppp0", "wg0", "tun1", "pppoe-wan"] {
+        assert!(!of(device, "").contains("overhead"), "{device}");
+        assert!(of(device, "stab overhead 10 ").contains("base = \"ip\", bytes = 10"), "{device}");
+    }
+}
+
+#[test]
+fn sessions_with_traces_of_a_shell() {
+    let text = "+ sudo tc qdisc add dev eth0 root handle 1: netem delay 2ms\n++ date\n";
+    assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
+    let session = "me@host % sudo tc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(session), ["link.up.delay=\"2ms\""]);
+}
+
+/// What changes nothing goes on like that: nothing is behind it.
+#[test]
+fn loops_that_change_nothing() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    for after in [
+        "while true; do iperf -c 10.0.0.1 -t 1; ping -c 1 a; done\ntc qdisc del dev eth0 root\n",
+        "while :; do sleep 60; done\n",
+        "until false; do true; done\n",
+    ] {
+        assert_eq!(keys(&format!("{add}{after}")), ["link.up.delay=\"2ms\""], "{after}");
+    }
 }
 
 /// What a script asks for, and has not configured, is not there.

@@ -6,6 +6,7 @@ use super::field::{Expanded, Field};
 use super::place::Place;
 use super::printf;
 use super::programs;
+use super::scan::is_variable;
 use super::state::{Flow, Runner, Status};
 use super::values::{Missing, Scalar};
 use crate::problem::Problem;
@@ -144,6 +145,13 @@ impl Runner<'_> {
             "getopts" => self.getopts(&all[1..], span),
             "printf" if second == Some("-v") => self.print_to(&all[2..]),
             "eval" => {
+                if let [_, export, word] = all
+                    && export.text == "export"
+                    && self.keeps(word)
+                {
+                    self.status = Status::SUCCESS;
+                    return Some(Flow::On);
+                }
                 if let Some(word) = all.iter().find(|word| word.unknown.is_some()) {
                     let (problem, span) = (word.problem().cloned(), word.span.clone());
                     problem.into_iter().for_each(|problem| self.wrong(problem, &span));
@@ -159,6 +167,19 @@ impl Runner<'_> {
             _ => return None,
         }
         Some(Flow::On)
+    }
+
+    /// Whether a word gives a variable its own value, which the surroundings may have set.
+    fn keeps(&mut self, word: &Expanded) -> bool {
+        let name = word.text.strip_suffix('=').filter(|name| is_variable(name));
+        let is_unset = word.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Unset);
+        match name.filter(|_| is_unset) {
+            Some(name) => {
+                self.values.set(name, Scalar::Missing(Missing::Unset, name.to_owned()));
+                true
+            }
+            None => false,
+        }
     }
 
     /// `set -e`, `set -- A B`; `None` for what another program calls `set`.

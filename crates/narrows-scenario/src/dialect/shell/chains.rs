@@ -73,6 +73,10 @@ impl Runner<'_> {
                         runner.status = Status::of(*joint == Joint::And);
                         runner.pipeline(pipeline)
                     });
+                    if matches!(trial.flow, Flow::Return | Flow::MayReturn) && self.may_return(&trial) {
+                        self.status = Status::QUESTION;
+                        return Flow::MayReturn;
+                    }
                     let ends = trial.flow != Flow::On && *joint == Joint::And && !is_condition;
                     let is_jump = self.is_jump(&trial);
                     if trial.done.has_effect || trial.done.sleeps || ends || is_jump {
@@ -148,10 +152,40 @@ impl Runner<'_> {
     pub(super) fn is_jump(&self, trial: &Tried) -> bool {
         match trial.flow {
             Flow::On => false,
-            Flow::Break(_) | Flow::Continue(_) => true,
+            // What stands for all of a list is one of those that are not left out.
+            Flow::Continue(1) if self.loops == self.once => false,
+            Flow::Break(_) | Flow::Continue(_) | Flow::MayReturn => true,
             Flow::Exit if self.shells == 0 => false,
             Flow::Return | Flow::Exit => trial.status == Status::SUCCESS,
         }
+    }
+
+    /// Whether what was tried is nothing but a success of the function that is executed.
+    pub(super) fn may_return(&self, trial: &Tried) -> bool {
+        let is_quiet = !trial.done.has_effect && !trial.done.sleeps && !trial.prints;
+        self.deep > 0 && self.is_jump(trial) && is_quiet && trial.changed.is_empty()
+    }
+
+    /// What follows in a function that may have returned before; `at` is where it did.
+    pub(super) fn rest(&mut self, rest: &[Chain], at: &Range<usize>) -> Flow {
+        let trial = self.tried(|runner| runner.list(rest));
+        let ends = match trial.flow {
+            Flow::On | Flow::Return | Flow::MayReturn => false,
+            Flow::Exit => trial.status == Status::SUCCESS,
+            Flow::Break(_) | Flow::Continue(_) => true,
+        };
+        if trial.done.has_effect || trial.done.sleeps || ends {
+            self.doubtful(at);
+            return Flow::On;
+        }
+        if trial.prints {
+            self.output.iter_mut().for_each(|output| output.is_unknown = true);
+        }
+        for name in trial.changed {
+            self.values.put(&name, Value::One(Scalar::Missing(Missing::Doubt, name.clone())));
+        }
+        self.status = Status::QUESTION;
+        Flow::MayReturn
     }
 
     /// What may have been done or not: the values of its variables are not known.

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::KEEP;
 use super::chains::{Tried, span_of};
-use super::field::{Expanded, How};
+use super::field::{Expanded, How, NOT_RUN, Unknown};
 use super::pattern::Pattern;
 use super::programs;
 use super::state::{Flow, Runner, Status};
 use super::tree::{Arm, ArmEnd, List};
 use super::values::{Missing, Scalar};
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 
 /// The most turns of a loop whose end is not written in its first line.
 const MOST_TURNS: usize = 1 << 16;
@@ -25,6 +25,11 @@ impl Runner<'_> {
             Flow::Break(levels) => Some(Flow::Break(levels - 1)),
             Flow::Continue(levels) if levels > 1 => Some(Flow::Continue(levels - 1)),
             Flow::Return | Flow::Exit => Some(flow),
+            Flow::MayReturn => {
+                let span = self.last_step.clone();
+                self.wrong(Problem::new("a loop of a function that may return in it").help(NOT_RUN), &span);
+                Some(Flow::On)
+            }
             // What is wrong in one turn is wrong in the others.
             _ if self.wrong > wrong_before => Some(Flow::On),
             _ => None,
@@ -38,8 +43,9 @@ impl Runner<'_> {
         body: &List,
         span: &Range<usize>,
     ) -> Flow {
+        let header = span.start..list.and_then(<[_]>::last).map_or(name.end, |last| last.end);
         let name = self.source.text[name.clone()].to_owned();
-        let words = match list {
+        let mut words = match list {
             Some(list) => self.all_words(list),
             None => {
                 let arguments = self.values.arguments().map(<[Scalar]>::to_vec).unwrap_or_default();
@@ -60,6 +66,15 @@ impl Runner<'_> {
                 arguments.into_iter().map(of).collect()
             }
         };
+        // Nothing, if the surroundings have not set it.
+        words.retain(|word| !word.vanishes || word.text.is_empty());
+        for word in &mut words {
+            if word.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Unset && unknown.is_named)
+            {
+                (word.text, word.unknown) = (String::new(), None);
+            }
+        }
+        words.iter_mut().for_each(|word| self.is_of_host(word));
         if let Some(word) = words.iter().find(|word| word.unknown.is_some()) {
             let scalar = self.scalar(word, &name);
             let is_argument = word.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Argument);
@@ -68,6 +83,10 @@ impl Runner<'_> {
                 runner.body(body)
             });
             let is_wrong = word.unknown.as_ref().is_some_and(|unknown| !self.is_unclear(unknown));
+            if !is_wrong && !is_argument && words.len() == 1 && trial.done.has_effect && !trial.done.sleeps {
+                let word = word.clone();
+                return self.once(&header, (name, scalar), word, body);
+            }
             // Without arguments there is none to go through.
             let is_none = is_argument && words.len() == 1;
             if is_wrong || (trial.done.has_effect || trial.done.sleeps) && !is_none {
@@ -95,6 +114,37 @@ impl Runner<'_> {
             }
         }
         Flow::On
+    }
+
+    /// Goes through a list of the host once, as for one of its values.
+    fn once(
+        &mut self,
+        header: &Range<usize>,
+        (name, value): (String, Scalar),
+        list: Expanded,
+        body: &List,
+    ) -> Flow {
+        let span = self.place(header);
+        let part =
+            |text: &str| Expanded { text: text.into(), span: span.clone(), unknown: None, vanishes: false };
+        let flow = self.program(&[part("for"), part(&name), part("in"), list.clone()], header);
+        if flow != Flow::On {
+            return flow;
+        }
+        self.values.set(&name, value);
+        let (wrong, once) = (self.wrong, std::mem::replace(&mut self.once, self.loops + 1));
+        let flow = self.body(body);
+        self.once = once;
+        self.turn(flow, wrong).unwrap_or(Flow::On)
+    }
+
+    /// Names of files of the host, in place of which a shell puts those that there are, are not known.
+    fn is_of_host(&self, word: &mut Expanded) {
+        let is_pattern = word.text.starts_with('/') && word.text.contains(['*', '?']);
+        if is_pattern && word.unknown.is_none() && self.source.text.contains(&word.text) {
+            let problem = Problem::new(format!("{} are files of the host", Found(&word.text))).help(NOT_RUN);
+            word.unknown = Some(Box::new(Unknown { problem, what: Missing::File, is_named: true }));
+        }
     }
 
     /// The commands of a loop.
@@ -155,6 +205,27 @@ impl Runner<'_> {
         (flow, self.status)
     }
 
+    /// Whether a turn of a loop changes nothing, so that the next one is the same: what is behind the loop never runs.
+    fn goes_on(&mut self, test: &List, body: &List, is_until: bool) -> bool {
+        if self.input.is_some() {
+            return false;
+        }
+        let trial = self.tried(|runner| {
+            let (flow, status) = runner.test(test);
+            let status = if is_until { status.negated() } else { status };
+            let arguments = runner.values.arguments().map(<[Scalar]>::to_vec);
+            match flow {
+                Flow::On if status == Status::SUCCESS => match runner.body(body) {
+                    Flow::On if runner.values.arguments() != arguments.as_deref() => Flow::Exit,
+                    flow => flow,
+                },
+                _ => Flow::Exit,
+            }
+        });
+        let is_quiet = !trial.done.has_effect && !trial.done.sleeps && !trial.prints;
+        trial.flow == Flow::On && is_quiet && trial.changed.is_empty()
+    }
+
     pub(super) fn of_while(&mut self, test: &List, body: &List, is_until: bool, span: &Range<usize>) -> Flow {
         let (mut waiting, mut turns) = (0, 0);
         let mut starts = Vec::new();
@@ -173,7 +244,9 @@ impl Runner<'_> {
                 Status::Known(status) | Status::WithoutArguments(status) => status == 0,
                 Status::Assumed | Status::Unknown { .. } => {
                     let trial = self.tried(|runner| runner.body(body));
-                    if trial.done.has_effect || matches!(trial.flow, Flow::Exit | Flow::Return) {
+                    if trial.done.has_effect
+                        || matches!(trial.flow, Flow::Exit | Flow::Return | Flow::MayReturn)
+                    {
                         self.doubtful(&at);
                         return Flow::On;
                     }
@@ -198,6 +271,9 @@ impl Runner<'_> {
                 let span = self.place(&at);
                 self.wrong_at(&span, format!("a loop that does not end within {MOST_TURNS} turns"));
                 return Flow::On;
+            }
+            if turns == 2 && self.goes_on(test, body, is_until) {
+                return Flow::Exit;
             }
             waiting += usize::from(self.slept > slept);
             // What waits in a trial has been seen.
@@ -289,6 +365,17 @@ impl Runner<'_> {
         if matches!(branches, [.., (None, _)]) && trials.iter().all(only_returns) {
             self.status = Status::QUESTION;
             return Flow::Return;
+        }
+        let may_return = |trial: &Tried| {
+            let does_nothing = !acts(trial) && !trial.prints && trial.changed.is_empty();
+            trial.flow == Flow::On && does_nothing || self.may_return(trial)
+        };
+        let returns = trials
+            .iter()
+            .any(|trial| matches!(trial.flow, Flow::Return | Flow::MayReturn) && self.is_jump(trial));
+        if returns && trials.iter().all(may_return) {
+            self.status = Status::QUESTION;
+            return Flow::MayReturn;
         }
         let acts = trials.iter().any(acts);
         let jumps = trials.iter().any(|trial| self.is_jump(trial));

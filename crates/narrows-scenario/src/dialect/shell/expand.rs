@@ -46,7 +46,11 @@ impl Runner<'_> {
                     unknown.as_deref().is_some_and(|unknown: &Unknown| unknown.what == Missing::Unset);
                 let name =
                     raw.strip_prefix('$').map(|name| name.trim_start_matches('{').trim_end_matches('}'));
-                let vanishes = is_unset && field.text.is_empty() && name.is_some_and(is_variable);
+                let name = name.map(|name| name.trim_end_matches("[@]").trim_end_matches("[*]"));
+                // A device has a name, whichever it is.
+                let is_device = all.last().is_some_and(|last| last.text == "dev");
+                let vanishes =
+                    is_unset && (field.text.is_empty() || !is_device) && name.is_some_and(is_variable);
                 all.push(Expanded { text: field.text, span: span.clone(), unknown, vanishes });
             }
         }

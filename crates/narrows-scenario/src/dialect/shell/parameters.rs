@@ -125,7 +125,7 @@ impl Runner<'_> {
             (None, _) => {
                 let mut field = Field::wrong(
                     Problem::new(format!("`${name}` is a variable of a shell that is not set"))
-                        .help(format!("set it above, as in: {name}=eth0")),
+                        .help(format!("set it above, as in: {name}=eth0, or give it: --env {name}=eth0")),
                 );
                 if let Some(unknown) = &mut field.unknown {
                     unknown.what = Missing::Unset;
@@ -407,7 +407,8 @@ impl Runner<'_> {
                 let said = self.default_text(word, place, is_quoted).text;
                 Field::wrong(Problem::new(format!("the script ends here: {}", Found(&said))))
             }
-            b'-' | b'=' | b'?' => Field { unknown: unnamed(field.unknown), ..field },
+            // What would stand in its place if it were empty has no other name.
+            b'-' | b'=' | b'?' => field,
             b'#' | b'%' => {
                 let sign = &operator[..1];
                 let (is_longest, word, place) = match word.strip_prefix(sign) {

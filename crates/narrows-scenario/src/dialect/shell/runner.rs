@@ -14,7 +14,7 @@ use super::place::Place;
 use super::printed;
 use super::programs::{self, Printed, Runs};
 use super::state::{Flow, Function, Output, Runner, Source, Status, lines_of, text_of};
-use super::tree::{Command, List, Node};
+use super::tree::{Chain, Command, Node};
 use super::values::{Missing, Scalar, Values};
 use super::{Answer, Call, Lines, Role, Start, Turns};
 use crate::problem::Problem;
@@ -34,7 +34,7 @@ impl<'a> Runner<'a> {
         Self {
             start,
             source: Rc::new(Source { text: text.to_owned(), place: Place::Offset(0) }),
-            values: Values::new(start.arguments),
+            values: Values::new(start.arguments, start.variables),
             functions: Rc::new(BTreeMap::new()),
             call,
             problems: Vec::new(),
@@ -51,6 +51,8 @@ impl<'a> Runner<'a> {
             exits_on_unset: false,
             fails_in_pipes: false,
             loops: 0,
+            once: 0,
+            devices: (false, false),
             sourced: 0,
             shells: 0,
             is_doubtful: false,
@@ -235,10 +237,13 @@ impl<'a> Runner<'a> {
         self.source.place.of(span)
     }
 
-    pub(super) fn list(&mut self, list: &List) -> Flow {
-        for chain in list {
+    pub(super) fn list(&mut self, list: &[Chain]) -> Flow {
+        for (index, chain) in list.iter().enumerate() {
             match self.chain(chain) {
                 Flow::On => {}
+                Flow::MayReturn if index + 1 < list.len() => {
+                    return self.rest(&list[index + 1..], &super::chains::span_of(&chain.first));
+                }
                 flow => return flow,
             }
         }
@@ -431,7 +436,7 @@ impl<'a> Runner<'a> {
         }
         let arguments =
             arguments.iter().filter(|word| !word.vanishes).map(|word| self.scalar(word, "")).collect();
-        let loops = std::mem::take(&mut self.loops);
+        let loops = (std::mem::take(&mut self.loops), std::mem::take(&mut self.once));
         let was_doubtful = std::mem::take(&mut self.is_doubtful);
         let frame = self.values.begin_function(arguments);
         let source = std::mem::replace(&mut self.source, function.source.clone());
@@ -447,7 +452,7 @@ impl<'a> Runner<'a> {
         self.doubt_status();
         // An `exit` of a function ends the shell of its own, too.
         self.is_doubtful = was_doubtful || self.is_doubtful && self.shells > 0;
-        self.loops = loops;
+        (self.loops, self.once) = loops;
         self.values.end_function(frame);
         match flow {
             Flow::Exit => Flow::Exit,
@@ -565,6 +570,12 @@ impl<'a> Runner<'a> {
                 None => self.configured = None,
             }
         }
+        if programs::has_effect(&known)
+            && let Some(title) = self.is_of_list(&all, &known)
+        {
+            self.wrong_at(&call.span, title.into());
+            return Flow::On;
+        }
         let answer = self.tell(&call);
         let flow = self.follow(answer, &known);
         if let Some(printed) = found.as_ref().filter(|_| flow == Flow::On) {
@@ -648,6 +659,31 @@ impl<'a> Runner<'a> {
         (self.call)(call)
     }
 
+    /// What is wrong with a command that changes a network where a list is not known: in a turn that stands for all of the
+    /// list it is about a device of the list, and none of those is one that the script names itself.
+    fn is_of_list(&mut self, all: &[Expanded], known: &[&str]) -> Option<&'static str> {
+        if self.once > 0 && !names_place(all) {
+            return Some(
+                "a command for each of a list that is not in the script, and not for a device of it",
+            );
+        }
+        let device = programs::part(known).map_or("", |(device, _)| device);
+        let has = |words: &[&str]| known.iter().any(|word| words.contains(word));
+        if device.is_empty()
+            || device.starts_with("ifb")
+            || !has(&["qdisc", "class", "filter"])
+            || has(&["del", "delete"])
+        {
+            return None;
+        }
+        match self.once > 0 {
+            true => self.devices.0 = true,
+            false => self.devices.1 = true,
+        }
+        (self.devices == (true, true))
+            .then_some("a device beside those of a list that is not in the script, of which it may be one")
+    }
+
     /// Says that a loop goes on as in the last turns before, of which these are the first calls; returns whether it does.
     pub(super) fn repeats(&mut self, starts: &[usize]) -> bool {
         let first = |call: usize| self.in_loops.partition_point(|(number, _)| *number < call);
@@ -688,6 +724,17 @@ impl<'a> Runner<'a> {
         };
         Flow::On
     }
+}
+
+/// Whether a command names the device or the machine that it is about by what is not known: each of a list has its own.
+fn names_place(all: &[Expanded]) -> bool {
+    let tool = all.iter().position(|word| matches!(word.text.rsplit('/').next(), Some("tc" | "ip")));
+    let is_place = |(at, word): (usize, &Expanded)| {
+        let before = at.checked_sub(1).map_or("", |at| &all[at].text);
+        word.unknown.is_some()
+            && (matches!(before, "dev" | "-n" | "-netns" | "exec") || tool.is_some_and(|tool| at < tool))
+    };
+    all.iter().enumerate().any(is_place)
 }
 
 /// Whether a file is a script of a shell, as a shell decides that runs it by its name.

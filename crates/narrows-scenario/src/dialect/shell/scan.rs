@@ -201,6 +201,13 @@ pub(super) fn prompt(line: &str, has_prompts: bool) -> usize {
     if line.starts_with("$ ") || line.starts_with("% ") {
         return 2;
     }
+    // As `set -x` prints commands.
+    let traced = line.trim_start_matches('+');
+    if traced.len() < line.len()
+        && traced.strip_prefix(' ').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    {
+        return line.len() - traced.len() + 1;
+    }
     if line.starts_with('#') {
         let command = line.trim_start_matches('#').trim_start();
         let is_assigned = name_length(command) > 0
@@ -235,6 +242,7 @@ pub(super) fn prompt(line: &str, has_prompts: bool) -> usize {
     if !line.split_whitespace().next().is_some_and(is_host) {
         return 0;
     }
-    let end = line.match_indices(['#', '$']).map(|(at, _)| at + 1).find(|at| line[*at..].starts_with(' '));
+    let end =
+        line.match_indices(['#', '$', '%']).map(|(at, _)| at + 1).find(|at| line[*at..].starts_with(' '));
     end.filter(|end| *end < 80 && !line[..*end].contains(['"', '\'', '=', ';', '|', '('])).unwrap_or(0)
 }

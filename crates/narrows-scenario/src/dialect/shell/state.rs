@@ -68,6 +68,8 @@ pub(super) enum Flow {
     Break(usize),
     Continue(usize),
     Return,
+    /// The function may have returned: what follows in it has been tried, and has no effect.
+    MayReturn,
     Exit,
 }
 
@@ -158,6 +160,8 @@ pub(super) struct Runner<'a> {
     pub(super) fails_in_pipes: bool,
     /// Loops around, within the same function.
     pub(super) loops: usize,
+    /// The number of loops around in the turn that stands for all of a list that is not known; 0 for none.
+    pub(super) once: usize,
     /// Texts of other files within one another.
     pub(super) sourced: usize,
     /// Whether the function or shell of its own that is executed may have ended before, with a failure.
@@ -185,6 +189,8 @@ pub(super) struct Runner<'a> {
     pub(super) kinds: Option<BTreeSet<&'static str>>,
     /// The devices that commands have configured, and whether by filters; `None` if one of them is not known.
     pub(super) configured: Option<BTreeSet<(String, bool)>>,
+    /// The devices that commands configure: those of lists that are not known, and others.
+    pub(super) devices: (bool, bool),
     /// Commands that were wrong so far.
     pub(super) wrong: usize,
     /// How often `sleep` ran.

@@ -84,10 +84,16 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Those of a script with these arguments; `None` if they are not known.
-    pub(super) fn new(arguments: Option<&[String]>) -> Self {
+    /// Those of a script with these arguments, `None` if they are not known, and these variables around it.
+    pub(super) fn new(arguments: Option<&[String]>, variables: &[(String, String)]) -> Self {
         let arguments = arguments.map(|all| all.iter().cloned().map(Scalar::Text).collect());
-        Self { arguments, ..Self::default() }
+        let one = |(name, text): &(String, String)| (name.clone(), Value::One(Scalar::Text(text.clone())));
+        Self {
+            arguments,
+            all: variables.iter().map(one).collect(),
+            exported: variables.iter().map(|(name, _)| name.clone()).collect(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Value> {

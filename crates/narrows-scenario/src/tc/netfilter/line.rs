@@ -8,7 +8,7 @@ use super::list::{Change, Number};
 use super::sets::{self, Sets};
 use super::values::mark_and_mask;
 use super::words::{self, Conditions};
-use super::{Rule, Target};
+use super::{OF_FILTER, Rule, Target, Unclear};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem};
@@ -28,6 +28,27 @@ pub(in crate::tc) struct Line {
     does: Does,
 }
 
+/// The tables whose rules are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Table {
+    Mangle,
+    Filter,
+}
+
+impl Table {
+    /// The name of a chain among those of both tables.
+    fn chain(self, name: &str) -> String {
+        match self {
+            Self::Mangle => name.to_owned(),
+            Self::Filter => format!("{OF_FILTER}{name}"),
+        }
+    }
+
+    fn has(self, chain: &str) -> bool {
+        chain.starts_with(OF_FILTER) == (self == Self::Filter)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum Does {
     Add {
@@ -43,8 +64,8 @@ enum Does {
         chain: String,
         at: usize,
     },
-    /// Of one chain, or of all.
-    Flush(Option<String>),
+    /// Of one chain, or of all of a table.
+    Flush(Table, Option<String>),
     Sets(sets::Change),
     Translate(Translation),
     Nothing,
@@ -58,12 +79,12 @@ impl Line {
 
     /// Whether it takes rules away.
     pub(in crate::tc) fn removes(&self) -> bool {
-        matches!(self.does, Does::Flush(_) | Does::Delete { .. } | Does::DeleteAt { .. })
+        matches!(self.does, Does::Flush(..) | Does::Delete { .. } | Does::DeleteAt { .. })
     }
 
     /// Whether it is a rule of a chain that only some of the packets pass which leave a device.
     pub(in crate::tc) fn is_for_some(&self) -> bool {
-        matches!(&self.does, Does::Add { chain, .. } if matches!(chain.as_str(), "OUTPUT" | "FORWARD" | "PREROUTING"))
+        matches!(&self.does, Does::Add { chain, .. } if matches!(chain.trim_start_matches(OF_FILTER), "OUTPUT" | "FORWARD" | "PREROUTING"))
     }
 
     /// Whether it keeps marks with connections.
@@ -96,8 +117,10 @@ impl Line {
                     |name: &str| rules().any(|rule| rule.sets.iter().any(|looked| looked.is_of(name)));
                 change.apply(sets, &is_used)?;
             }
-            Does::Flush(None) => chains.retain(|(six, _), _| *six != self.six),
-            Does::Flush(Some(chain)) => {
+            Does::Flush(table, None) => {
+                chains.retain(|(six, chain), _| *six != self.six || !table.has(chain))
+            }
+            Does::Flush(_, Some(chain)) => {
                 chains.remove(&(self.six, chain.clone()));
             }
             Does::Add { chain, at, rule } => {
@@ -154,11 +177,16 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
             None => all.push(word),
         }
     }
-    if let Some(does) = other_table(&all, name)? {
-        words.take_all();
-        return Ok(Line { six, does });
-    }
+    let table = match table(&all, name)? {
+        Ok(table) => table,
+        Err(does) => {
+            words.take_all();
+            return Ok(Line { six, does });
+        }
+    };
+    let decides = decides(&all, table);
     *words = Words::of_words(all, end);
+    let mut unclear = None;
     let mut command: Option<(&str, Word<'_>)> = None;
     let mut chain = None;
     let mut at = None;
@@ -190,8 +218,18 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
                 words.take_number(false);
             }
             "-n" | "-v" | "-nv" | "-vn" | "-x" | "--line-numbers" | "-q" => {}
-            "-j" | "--jump" | "-g" | "--goto" => target = Some(jump(word, words)?),
-            _ => words::condition(word, words, std::mem::take(&mut inverted), &mut conditions)?,
+            "-j" | "--jump" | "-g" | "--goto" => target = Some(jump(word, words, table)?),
+            _ => match words::condition(word, words, std::mem::take(&mut inverted), &mut conditions) {
+                Ok(()) => {}
+                // What follows may belong to it.
+                Err(problem) if decides.is_some() && (table == Table::Filter || conditions.is_other) => {
+                    let place = problem.place().cloned().unwrap_or_else(|| word.span());
+                    unclear = Some(Unclear { what: problem.title().to_owned(), place });
+                    target.clone_from(&decides);
+                    words.take_all();
+                }
+                Err(problem) => return Err(problem),
+            },
         }
         if std::mem::take(&mut inverted) {
             return Err(word.problem(format!("`!` before {}", Found(word.text))));
@@ -209,19 +247,18 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         sets: conditions.sets.clone(),
         bits: conditions.bits,
         not: conditions.not.clone(),
+        unclear: unclear.clone(),
         target,
     };
-    let name = chain.map(|chain| chain.text.to_owned());
+    let name = chain.map(|chain| table.chain(chain.text));
     let number = at.map(|at| units::integer(at, "a number of a rule", 1, 1 << 30)).transpose()?;
     let at = number.map(|number| number as usize - 1);
     let does = match (command, name) {
-        ("-F", chain) => Does::Flush(chain),
+        ("-F", chain) => Does::Flush(table, chain),
         ("-D", Some(chain)) if at.is_some() => Does::DeleteAt { chain, at: at.unwrap_or(0) },
-        ("-D", Some(chain)) => {
-            Does::Delete { chain, rule: rule(target.map_or(Target::Nothing, |(_, target)| target)) }
-        }
+        ("-D", Some(chain)) => Does::Delete { chain, rule: rule(target.unwrap_or(Target::Nothing)) },
         ("-A" | "-I", Some(chain)) => {
-            let target = target.map_or(Target::Nothing, |(_, target)| target);
+            let target = target.unwrap_or(Target::Nothing);
             let at = if command == "-A" { None } else { Some(at.unwrap_or(0)) };
             Does::Add { chain, at, rule: rule(target) }
         }
@@ -231,17 +268,32 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
     Ok(Line { six, does })
 }
 
-/// What a rule of another table than `mangle` does: what it looks at does not matter. `None` for `mangle`.
-fn other_table(all: &[Word<'_>], name: Word<'_>) -> Result<Option<Does>, Problem> {
-    let behind = |known: [&str; 4]| {
-        let at = all.iter().position(|word| known.contains(&word.text));
-        at.and_then(|at| all.get(at + 1)).copied()
-    };
-    let table = behind(["-t", "--table", "-t", "--table"]).map_or("filter", |word| word.text);
+/// The word behind one of these.
+fn behind<'a>(all: &[Word<'a>], known: &[&str]) -> Option<Word<'a>> {
+    let at = all.iter().position(|word| known.contains(&word.text))?;
+    all.get(at + 1).copied()
+}
+
+const JUMPS: &[&str] = &["-j", "--jump", "-g", "--goto"];
+
+/// Where a rule sends packets, if it gives them no marks itself: what it looks at then matters only if others do behind it.
+fn decides(all: &[Word<'_>], table: Table) -> Option<Target> {
+    match behind(all, JUMPS)?.text {
+        "ACCEPT" => Some(Target::Accept),
+        "RETURN" => Some(Target::Return),
+        "LOG" | "NFLOG" => Some(Target::Nothing),
+        chain if chain.chars().any(|c| c.is_ascii_lowercase()) => Some(Target::Call(table.chain(chain))),
+        _ => None,
+    }
+}
+
+/// The table of a rule, or what it does in one whose rules give packets no marks: what it looks at does not matter there.
+fn table(all: &[Word<'_>], name: Word<'_>) -> Result<Result<Table, Does>, Problem> {
+    let table = behind(all, &["-t", "--table"]).map_or("filter", |word| word.text);
     const CHANGES: [&str; 8] = ["-A", "-I", "-D", "-R", "--append", "--insert", "--delete", "--replace"];
     let command = all.iter().find(|word| CHANGES.contains(&word.text));
     if table == "mangle" {
-        return Ok(None);
+        return Ok(Ok(Table::Mangle));
     }
     let policy = ["-P", "--policy"].iter().find_map(|flag| {
         let at = all.iter().position(|word| word.text == *flag)?;
@@ -252,19 +304,25 @@ fn other_table(all: &[Word<'_>], name: Word<'_>) -> Result<Option<Does>, Problem
             .problem("a chain of iptables whose policy is `DROP`")
             .help("a filter of tc with `action drop` drops packets"));
     }
-    let Some(command) = command else { return Ok(Some(Does::Nothing)) };
-    let target = behind(["-j", "--jump", "-g", "--goto"]);
+    if table == "filter" && all.iter().any(|word| matches!(word.text, "-F" | "--flush")) {
+        return Ok(Ok(Table::Filter));
+    }
+    let Some(command) = command else { return Ok(Err(Does::Nothing)) };
+    let target = behind(all, JUMPS);
     match (table, target.map(|target| target.text)) {
+        ("filter", Some(target)) if !matches!(target, "DROP" | "REJECT" | "LOG" | "NFLOG") => {
+            Ok(Ok(Table::Filter))
+        }
         (_, None | Some("ACCEPT" | "RETURN" | "LOG" | "NFLOG")) | ("raw", Some("NOTRACK" | "CT")) => {
-            Ok(Some(Does::Nothing))
+            Ok(Err(Does::Nothing))
         }
         ("nat", Some("MASQUERADE" | "SNAT")) => {
-            let device = behind(["-o", "--out-interface", "-o", "--out-interface"]);
+            let device = behind(all, &["-o", "--out-interface"]);
             let leaves = device.filter(|device| device.text != "!" && !device.text.ends_with('+'));
-            Ok(Some(Does::Translate(Translation { leaves: leaves.map(|device| device.text.to_owned()) })))
+            Ok(Err(Does::Translate(Translation { leaves: leaves.map(|device| device.text.to_owned()) })))
         }
         ("nat", Some("DNAT" | "REDIRECT" | "NETMAP")) => {
-            Ok(Some(Does::Translate(Translation { leaves: None })))
+            Ok(Err(Does::Translate(Translation { leaves: None })))
         }
         (_, Some("DROP" | "REJECT")) => Err(target
             .unwrap_or(name)
@@ -272,12 +330,12 @@ fn other_table(all: &[Word<'_>], name: Word<'_>) -> Result<Option<Does>, Problem
             .help("a filter of tc with `action drop` drops packets")),
         _ => Err(command
             .problem(format!("a rule of the table `{table}` of iptables"))
-            .help("understood: marks and classes of packets, in the table `mangle`: -t mangle")),
+            .help("understood: marks and classes of packets, in the tables `mangle` and `filter`")),
     }
 }
 
 /// Reads a target and its options.
-fn jump<'a>(after: Word<'_>, words: &mut Words<'a>) -> Result<(Word<'a>, Target), Problem> {
+fn jump(after: Word<'_>, words: &mut Words<'_>, table: Table) -> Result<Target, Problem> {
     let name = words.expect(after, "a target")?;
     let target = match name.text {
         "MARK" => Target::Mark(mark(name, words)?),
@@ -320,9 +378,9 @@ fn jump<'a>(after: Word<'_>, words: &mut Words<'a>) -> Result<(Word<'a>, Target)
                 .problem(format!("{} of iptables has no counterpart here", Found(name.text)))
                 .help("understood: MARK, CLASSIFY, ACCEPT, RETURN, LOG and chains of the script"));
         }
-        chain => Target::Call(chain.into()),
+        chain => Target::Call(table.chain(chain)),
     };
-    Ok((name, target))
+    Ok(target)
 }
 
 /// `--set-mark 10`, `--set-xmark 0x10/0xff`, `--or-mark 1`, `--and-mark 0xf0`.

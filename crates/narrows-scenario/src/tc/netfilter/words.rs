@@ -34,6 +34,8 @@ pub(super) struct Conditions {
     pub(super) not: Vec<Bits>,
     /// What `--mark` is about.
     number: Number,
+    /// It depends on more than a packet.
+    pub(super) is_other: bool,
 }
 
 impl Conditions {
@@ -46,6 +48,7 @@ impl Conditions {
             bits: Bits::ANY,
             not: Vec::new(),
             number: Number::Mark,
+            is_other: false,
         }
     }
 
@@ -267,6 +270,7 @@ fn module(word: Word<'_>, words: &mut Words<'_>, all: &mut Conditions) -> Result
         _ => {}
     }
     if let Some((_, why)) = OTHERS.iter().find(|(known, _)| *known == name.text) {
+        all.is_other = true;
         return Err(name.problem(format!("the match {} of iptables", Found(name.text))).help(*why));
     }
     match MODULES.contains(&name.text) {
