@@ -53,6 +53,7 @@ mod outgoing;
 mod programs;
 mod protocol;
 mod qdisc;
+mod reading;
 mod root_actions;
 mod rules;
 mod scenario;

@@ -201,6 +201,11 @@ impl Command {
         })
     }
 
+    /// Whether it takes everything away where packets leave by its device.
+    pub(super) fn is_root_deleted(&self) -> bool {
+        self.verb == Verb::Delete && self.parent == Some(Parent::Root) && matches!(self.body, Body::Qdisc(_))
+    }
+
     /// Whether it is a filter that looks at addresses or ports.
     pub(super) fn looks_at_addresses(&self) -> bool {
         let Body::Filter { filter: Some(filter), .. } = &self.body else { return false };

@@ -34,6 +34,8 @@ pub(super) enum Line {
         passed: Passed,
     },
     /// A device gets an MTU, or a queue length.
+    /// The discipline that devices have by default.
+    Default(Passed),
     Device {
         given: Given,
         passed: Passed,
@@ -81,9 +83,11 @@ pub(super) fn read(call: &Call<'_>, shared: &mut Shared) -> Result<Option<Line>,
     })
 }
 
-/// Whether the command only prints its words.
+/// Whether the command only prints its words, or is of a program that is not known here, whatever they are.
 fn is_printed(call: &Call<'_>) -> bool {
-    call.words.first().is_some_and(|first| matches!(first.text(), "echo" | "printf" | "logger" | "cat"))
+    let Some(first) = call.words.first() else { return false };
+    let is_unknown = || programs::unknown(&as_words(call.words, call.span.end)).is_some();
+    matches!(first.text(), "echo" | "printf" | "logger" | "cat") || first.problem().is_none() && is_unknown()
 }
 
 /// The first value that is not in the script where no name of a device stands.
@@ -164,6 +168,11 @@ fn of_words(
             namespace,
             passed: Passed { span, words: said },
         }));
+    }
+    if programs::sets_default_qdisc(&words) {
+        let words =
+            "Not a command of tc: ignored. Devices here have the disciplines that the script gives them.";
+        return Ok(Some(Line::Default(Passed { span, words: words.into() })));
     }
     if let Some((device, is_up)) = state(&words) {
         let words = match is_up {

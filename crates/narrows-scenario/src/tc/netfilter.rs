@@ -129,6 +129,14 @@ impl Firewall {
         line.change(&mut self.chains, &mut self.sets)
     }
 
+    /// Whether a rule of `filter` gives packets marks or classes.
+    pub(super) fn marks_in_filter(&self) -> bool {
+        let mut of_filter = self.chains.iter().filter(|((_, chain), _)| chain.starts_with(OF_FILTER));
+        of_filter.any(|(_, rules)| {
+            rules.iter().any(|rule| matches!(rule.target, Target::Mark(_) | Target::Classify(_)))
+        })
+    }
+
     /// The marks of packets that leave by a device.
     pub(super) fn marks(&self, device: &str) -> Result<Vec<Marked>, Problem> {
         self.outcome(device, Number::Mark)

@@ -117,6 +117,13 @@ fn has_tc(mut words: Words<'_>) -> bool {
     std::iter::from_fn(|| words.take()).any(|word| word.text.split_whitespace().any(is_of_tc))
 }
 
+/// Whether a command sets the discipline that devices, and the queues of `mq`, have by default.
+pub(super) fn sets_default_qdisc(words: &Words<'_>) -> bool {
+    let mut ahead = words.clone();
+    let is_sysctl = ahead.take().is_some_and(|word| word.text.rsplit('/').next() == Some("sysctl"));
+    is_sysctl && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("default_qdisc"))
+}
+
 /// The problem of a file that a script sources, if it is not beside the script.
 pub(super) fn sourced(words: &Words<'_>) -> Option<Problem> {
     let mut ahead = words.clone();
@@ -415,11 +422,6 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
         return None;
     }
     if name == "printf" && has(&["-v"]) {
-        return None;
-    }
-    // The kind of discipline that devices have by default.
-    let mut ahead = words.clone();
-    if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("qdisc")) {
         return None;
     }
     if name != "ip" {

@@ -5,46 +5,43 @@ use std::ops::Range;
 
 use narrows_core::Duration;
 
-use super::action::{PRIORITY_COMES_LATE, Shared};
+use super::action::PRIORITY_COMES_LATE;
 use super::command::{Body, Command, Place};
 use super::counted;
 use super::hooks::Target;
-use super::line::{self, Line, Passed};
-use super::listing;
+use super::line::Passed;
 use super::netfilter::Firewall;
 use super::qdisc::Kind;
+use super::reading::Reading;
 use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;
 use crate::ScenarioError;
-use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, raises_rights};
+use crate::dialect::shell::{self, Start, raises_rights};
 use crate::link::Way;
 use crate::netem::Verb;
-use crate::problem::{Found, Problem};
+use crate::problem::Problem;
 use crate::two_hosts;
 
 /// The MTU that devices have if nothing else is said.
 const USUAL_MTU: u32 = 1500;
 
-const LISTED: &str = "What tc prints about a device is read as the commands that make it.";
-const WITHOUT_FILTERS: &str = "No filter is shown: as far as the text says, all packets go where those go that no filter matches. `tc filter show` prints filters.";
-
 /// tc commands, as typed or published.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Script {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) commands: Vec<Command>,
     /// Commands of other programs, each with the number of commands before it.
-    passed: Vec<(usize, Passed)>,
+    pub(super) passed: Vec<(usize, Passed)>,
     /// Those that wait.
-    sleeps: Vec<(usize, Passed)>,
+    pub(super) sleeps: Vec<(usize, Passed)>,
     /// The rules of iptables of each network namespace.
-    firewalls: BTreeMap<Option<String>, Firewall>,
+    pub(super) firewalls: BTreeMap<Option<String>, Firewall>,
     /// The MTUs of devices.
-    mtus: BTreeMap<String, u32>,
+    pub(super) mtus: BTreeMap<String, u32>,
     /// The queue lengths of devices (`txqueuelen`).
-    lengths: BTreeMap<String, u32>,
+    pub(super) lengths: BTreeMap<String, u32>,
     /// What `sleep` puts off.
     pub(super) later: Vec<Moment>,
     /// Which of it happens again and again.
@@ -107,189 +104,9 @@ impl Script {
     /// # Errors
     /// As [`Script::parse`].
     pub fn parse_with(text: &str, name: &str, start: Start<'_>) -> Result<Self, ScenarioError> {
-        let mut problems = Vec::new();
-        let (mut commands, mut passed, mut sleeps) = (Vec::new(), Vec::new(), Vec::new());
-        let mut firewalls: BTreeMap<Option<String>, Firewall> = BTreeMap::new();
-        let mut translated: Vec<(Range<usize>, Option<String>)> = Vec::new();
-        let (mut mtus, mut lengths) = (BTreeMap::new(), BTreeMap::new());
-        let mut shared = Shared::default();
-        let (mut now, mut later): (Duration, Vec<Moment>) = (Duration::ZERO, Vec::new());
-        let (mut times, mut repeats) = (Vec::new(), None);
-        let mut down: BTreeMap<String, Range<usize>> = BTreeMap::new();
-        let stays_down = |device: &str, span: &Range<usize>| {
-            Problem::new(format!("{} is taken down, and no packet passes it", Found(device)))
-                .at(span)
-                .help("a link has `outage` for this, in a scenario: leave the line out, or take the device up before packets are sent")
-        };
-        let mut take = |call: &Call<'_>| {
-            if let Role::Repeats(turns) = call.role {
-                let at = |call: usize| times.get(call).copied().unwrap_or(now);
-                let (from, to) = (at(turns.one), at(turns.next));
-                if from == to {
-                    return Answer::Ran;
-                }
-                repeats = Some(Repetition { from, to, span: call.span.clone() });
-                // Later turns are as this one.
-                if let Some(beyond) = later.iter().position(|moment| moment.at > to) {
-                    commands.truncate(later[beyond].before);
-                    later.truncate(beyond);
-                }
-                passed.retain(|(before, _)| *before <= commands.len());
-                sleeps.retain(|(before, _)| *before < commands.len());
-                let words = format!(
-                    "The loop never ends: what happens after {from}, until {to} after the start, happens every {} from then on.",
-                    to - from
-                );
-                passed.push((commands.len(), Passed { span: call.span.clone(), words }));
-                return Answer::Ran;
-            }
-            times.push(now);
-            passed.extend(call.unset.iter().map(|word| {
-                let said = word.problem().map(Problem::title).unwrap_or_default();
-                let words = format!("{said}: a shell has no word in its place.");
-                (commands.len(), Passed { span: word.span(), words })
-            }));
-            match line::read(call, &mut shared) {
-                Ok(Some(Line::Tc(command))) => {
-                    let last = later.last().map_or(Duration::ZERO, |moment| moment.at);
-                    if command.verb != Verb::Show && now > last {
-                        later.push(Moment { at: now, before: commands.len() });
-                    }
-                    commands.push(*command);
-                }
-                Ok(Some(Line::Other(other))) => passed.push((commands.len(), other)),
-                Ok(Some(Line::Device { passed, .. })) if now > Duration::ZERO => {
-                    problems
-                        .push(Problem::new("an MTU or a queue length after `sleep`").at(&passed.span).help(
-                        "a script gives them to devices before packets are sent: put it before the `sleep`",
-                    ));
-                    return Answer::Wrong;
-                }
-                Ok(Some(Line::Device { given, passed: mut other })) => {
-                    if let Some(bytes) = given.mtu {
-                        mtus.insert(given.device.clone(), bytes);
-                    }
-                    if let Some(length) = given.length {
-                        let is_there = |command: &Command| {
-                            command.verb != Verb::Show && command.device.as_deref() == Some(&*given.device)
-                        };
-                        match commands.iter().any(is_there) {
-                            true => other.words += " Those that are there keep the length that they have.",
-                            false => drop(lengths.insert(given.device.clone(), length)),
-                        }
-                    }
-                    passed.push((commands.len(), other));
-                }
-                Ok(Some(Line::State { device, is_up, passed: other })) => {
-                    match is_up {
-                        true => drop(down.remove(&device)),
-                        false => drop(down.insert(device, other.span.clone())),
-                    }
-                    passed.push((commands.len(), other));
-                }
-                Ok(Some(Line::Sleep { time, span })) => {
-                    // Before the first discipline there is nothing that could be different meanwhile.
-                    let configures = |command: &Command| !matches!(command.verb, Verb::Show | Verb::Delete);
-                    let is_configured = commands.iter().any(configures);
-                    if is_configured && let Some((device, span)) = down.pop_first() {
-                        problems.push(stays_down(&device, &span));
-                        return Answer::Wrong;
-                    }
-                    let words = match is_configured {
-                        true => {
-                            now += time;
-                            format!("What follows happens {now} after the start.")
-                        }
-                        false => "Nothing is configured yet, so it has no effect.".to_owned(),
-                    };
-                    sleeps.push((commands.len(), Passed { span, words }));
-                }
-                Ok(Some(Line::Firewall { passed, .. })) if now > Duration::ZERO => {
-                    problems
-                        .push(Problem::new("a rule of the firewall after `sleep`").at(&passed.span).help(
-                        "packets have the marks of a script from its start: put the rule before the `sleep`",
-                    ));
-                    return Answer::Wrong;
-                }
-                Ok(Some(Line::Firewall { line, namespace, passed: other })) => {
-                    if let Some(translation) = line.translates() {
-                        translated.push((other.span.clone(), translation.leaves.clone()));
-                    }
-                    if let Err(problem) = firewalls.entry(namespace).or_default().apply(&line) {
-                        problems.push(problem.put_at(&other.span));
-                        return Answer::Wrong;
-                    }
-                    passed.push((commands.len(), other));
-                    // No rule is there before the script adds it.
-                    if call.words.iter().any(|word| matches!(word.text(), "-C" | "--check")) {
-                        return Answer::Failed;
-                    }
-                }
-                Ok(Some(Line::End)) => return Answer::End,
-                Ok(None) => {}
-                Err(problem) => {
-                    problems.push(problem);
-                    return Answer::Wrong;
-                }
-            }
-            Answer::Ran
-        };
-        let listing = listing::read(text);
-        if listing.is_none() {
-            let without = listing::without_listing(text);
-            let of_shell = shell::run(without.as_deref().unwrap_or(text), start, Lines::OF_SHELL, &mut take);
-            problems.extend(of_shell);
-        }
-        if let Some(listing) = &listing {
-            for listed in &listing.commands {
-                match Command::read(&mut listed.words(), listed.span.clone(), &mut shared) {
-                    Ok(command) => commands.push(command),
-                    Err(problem) => problems.push(problem),
-                }
-            }
-            let span = listing.first.clone();
-            passed.push((0, Passed { span: span.clone(), words: LISTED.into() }));
-            if listing.lacks_filters {
-                passed.push((0, Passed { span, words: WITHOUT_FILTERS.into() }));
-            }
-        }
-        // Packets that leave by another device have the addresses that hosts behind this one know.
-        let meets = |leaves: &Option<String>, command: &Command| {
-            command.looks_at_addresses() && (leaves.is_none() || command.device == *leaves)
-        };
-        let meeting = translated
-            .iter()
-            .find_map(|(span, leaves)| Some((span, commands.iter().find(|command| meets(leaves, command))?)));
-        problems.extend(meeting.map(|(translated, command)| {
-            Problem::new("a filter by addresses or ports, which iptables translates before it sees them")
-                .at(&command.span)
-                .also(translated, "translated")
-                .help("addresses are not translated here: match what packets have when they are sent, and leave out the translation")
-        }));
-        problems.extend(down.iter().map(|(device, span)| stays_down(device, span)));
-        if problems.is_empty() && commands.is_empty() {
-            let problem = Problem::new("there is no command of tc");
-            problems.push(match text.contains("tc ") && text.contains('$') {
-                true => problem.help(
-                    "without arguments the script comes to none: `narrows tc commands` runs it in a sandbox with the arguments that you give, and prints its commands",
-                ),
-                false => problem.help("as in: tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms"),
-            });
-        }
+        let (script, problems) = Reading::of(text, name, start);
         match problems.is_empty() {
-            true => Ok(Self {
-                name: name.into(),
-                text: text.into(),
-                commands,
-                passed,
-                sleeps,
-                firewalls,
-                mtus,
-                lengths,
-                later,
-                repeats,
-                known: Vec::new(),
-            }),
+            true => Ok(script),
             false => Err(ScenarioError::new(name, text, problems)),
         }
     }

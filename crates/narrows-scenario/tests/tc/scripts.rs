@@ -238,8 +238,8 @@ fn what_prepares_a_host_is_passed_over() {
     assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
     let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
     fails(
-        &format!("sysctl net.core.default_qdisc=fq\n{add}"),
-        "`sysctl` is not a command of tc",
+        "sysctl net.core.default_qdisc=fq\ntc qdisc add dev eth0 root handle 1: mq\n",
+        "a default for the queues of `mq`",
         "sysctl",
         &[],
     );

@@ -178,11 +178,16 @@ impl Reader<'_> {
                 rest.is_empty() || rest.starts_with([';', '\n'])
             };
             let mut values = Vec::new();
-            while !ends(self) {
+            // `printf("%d", $1)`: parentheses around all of it.
+            let is_around = name == "printf" && self.take("(");
+            while !ends(self) && !(is_around && self.rest.trim_start().starts_with(')')) {
                 values.push(self.choice()?);
-                if !self.take(",") && !ends(self) {
+                if !self.take(",") && !ends(self) && !is_around {
                     return None;
                 }
+            }
+            if is_around && !(self.take(")") && ends(self)) {
+                return None;
             }
             match name.as_str() {
                 "print" | "printf" if !runs => {}

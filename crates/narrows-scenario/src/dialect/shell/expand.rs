@@ -49,6 +49,19 @@ impl Runner<'_> {
                 let name = name.map(|name| name.trim_end_matches("[@]").trim_end_matches("[*]"));
                 // A device has a name, whichever it is.
                 let is_device = all.last().is_some_and(|last| last.text == "dev");
+                // `$sudo tc …`: the prompt of a session, and no blank behind it.
+                let programs = ["sudo", "tc", "ip", "ping", "iperf", "iperf3"];
+                if let Some(program) =
+                    name.filter(|name| is_unset && all.is_empty() && programs.contains(name))
+                {
+                    all.push(Expanded {
+                        text: program.into(),
+                        span: span.clone(),
+                        unknown: None,
+                        vanishes: false,
+                    });
+                    continue;
+                }
                 let vanishes =
                     is_unset && (field.text.is_empty() || !is_device) && name.is_some_and(is_variable);
                 all.push(Expanded { text: field.text, span: span.clone(), unknown, vanishes });

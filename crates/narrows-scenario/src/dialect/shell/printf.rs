@@ -80,8 +80,10 @@ pub(super) fn formatted(format: &str, words: &[&str]) -> Option<String> {
                 ("x", None) => format!("{:x}", integer()?),
                 ("X", None) => format!("{:X}", integer()?),
                 ("f", precision) => {
-                    let precision = precision
-                        .map_or(Some(6), |precision| precision.parse().ok().filter(|digits| *digits < 64))?;
+                    let precision = precision.map_or(Some(6), |precision| match precision {
+                        "" => Some(0),
+                        precision => precision.parse().ok().filter(|digits| *digits < 64),
+                    })?;
                     let value =
                         word.parse::<f64>().ok().filter(|value| !is_between(word, *value, precision))?;
                     format!("{value:.precision$}")

@@ -82,6 +82,12 @@ impl Line {
         matches!(self.does, Does::Flush(..) | Does::Delete { .. } | Does::DeleteAt { .. })
     }
 
+    /// Whether it is a rule of `filter` that gives no marks itself.
+    pub(in crate::tc) fn only_accepts(&self) -> bool {
+        let decides = |target: &Target| matches!(target, Target::Accept | Target::Return | Target::Nothing);
+        matches!(&self.does, Does::Add { chain, rule, .. } if Table::Filter.has(chain) && decides(&rule.target))
+    }
+
     /// Whether it is a rule of a chain that only some of the packets pass which leave a device.
     pub(in crate::tc) fn is_for_some(&self) -> bool {
         matches!(&self.does, Does::Add { chain, .. } if matches!(chain.trim_start_matches(OF_FILTER), "OUTPUT" | "FORWARD" | "PREROUTING"))
