@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use narrows_core::Time;
-use narrows_core::rules::{Action, Field, Literal, Test};
+use narrows_core::rules::{Action, Field, Literal, Rule, Test};
 
 use crate::dialect::shell::Start;
 use crate::files;
@@ -182,31 +182,39 @@ impl Script {
                 ),
             });
         }
-        if script.no_pipe_is_reached()
+        let (no_pipe, nothing) = (script.no_pipe_is_reached(), script.nothing_passes());
+        if (no_pipe || nothing)
             && let Some((name, span, _)) = unknown(&[&inside[..], &outside[..], &elsewhere[..]].concat())
         {
-            let (what, all) = match script.nats.is_empty() {
-                true => ("pipe", "pipes"),
-                false => ("pipe or translator", "pipes and translators"),
-            };
             let mut others: Vec<&str> = named.all.iter().map(|(other, ..)| other.as_str()).collect();
             others.retain(|other| other != name && !known.iter().any(|known| fits(other, known)));
             others.sort_unstable();
             others.dedup();
-            let problem = Problem::new(format!(
-                "no packet can reach a {what}: there is no interface {}, and all rules of {all} name one",
-                Found(name)
-            ))
-            .at(span)
-            .help(format!("known: {}", one_of(&[&inside[..], &outside[..]].concat())))
-            .help(match &others[..] {
+            let assign = match &others[..] {
                 [] => format!("assign it: --interface {name}=client, {name}=server or {name}=neither"),
                 others => format!(
                     "assign it: --interface {name}=client, {name}=server or {name}=neither; and each of the others in the same way: {}",
                     one_of(others)
                 ),
+            };
+            let (what, all) = match script.nats.is_empty() {
+                true => ("pipe", "pipes"),
+                false => ("pipe or translator", "pipes and translators"),
+            };
+            let name = Found(name);
+            if no_pipe {
+                let title = format!(
+                    "no packet can reach a {what}: there is no interface {name}, and all rules of {all} name one"
+                );
+                let known = format!("known: {}", one_of(&[&inside[..], &outside[..]].concat()));
+                let problem = Problem::new(title).at(span).help(known).help(assign);
+                return Err(ScenarioError::new(file, text, vec![problem]));
+            }
+            script.lines.last_mut().into_iter().for_each(|last| {
+                last.remarks.push(format!(
+                    "NO PACKET PASSES: there is no interface {name} here, and all rules that allow packets name one; {assign}"
+                ));
             });
-            return Err(ScenarioError::new(file, text, vec![problem]));
         }
         script.check_later(text, file)?;
         let lists_what_passes = script.rules.iter().any(|rule| rule.action == Action::Allow)
@@ -244,6 +252,16 @@ impl Script {
             })?;
         }
         Ok(())
+    }
+
+    /// Whether there are rules that allow packets, but none of them matches any packet, and the rest is denied.
+    fn nothing_passes(&self) -> bool {
+        let of = |action: Action| self.rules.iter().filter(move |rule| rule.action == action);
+        let is_never = |literal: &Literal| !literal.not && self.is_never(&literal.test);
+        let never = |rule: &&Rule| rule.terms.iter().any(|term| term.0.iter().all(is_never));
+        of(Action::Deny).any(|rule| rule.terms.is_empty())
+            && of(Action::Allow).next().is_some()
+            && of(Action::Allow).all(|rule| never(&rule))
     }
 
     /// Whether there are rules that lead to pipes or translators, but none of them matches any packet.

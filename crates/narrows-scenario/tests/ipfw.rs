@@ -357,21 +357,45 @@ error: `sched` is missing: queue 5 has no scheduler
     );
 }
 
+/// ip_dummynet.c, config_sched: `pipe N config` gives its mask to the FIFO of packets that rules send there, `sched N config`
+/// to the scheduler of queues.
 #[test]
-fn a_pipe_and_its_scheduler_have_one_mask() {
+fn masks_are_those_of_the_pipe_or_of_its_scheduler() {
+    let pipe = "pipe 7 config bw 1Mbit/s";
+    let of_source = "mask src-ip 0xffffffff";
+    let mask = |text: &str| {
+        let file = script(text).to_toml("net", ["client", "server"]);
+        let start = file.find("pipes.7]").unwrap();
+        let end = file[start..].find("\n\n").map_or(file.len(), |end| start + end);
+        file[start..end].lines().find_map(|line| line.strip_prefix("mask = ")).map(str::to_owned)
+    };
+    let is_masked = Some("{ src-ip = \"0xffffffff\" }".to_owned());
+    let (rule, queue) =
+        ("add pipe 7 ip from any to any", "queue 7 config pipe 7\nadd queue 7 ip from any to any");
+    for (text, expected) in [
+        (format!("{pipe} {of_source}\n{rule}"), is_masked.clone()),
+        (format!("{pipe} {of_source}\n{queue}"), None),
+        (format!("{pipe}\nsched 7 config {of_source} type fq_codel\n{rule}"), None),
+        (format!("sched 7 config {of_source} type fq_codel\n{pipe}\n{rule}"), None),
+        (format!("{pipe}\nsched 7 config {of_source} type fq_codel\n{queue}"), is_masked.clone()),
+        (format!("{pipe} type qfq {of_source}\n{queue}"), is_masked),
+    ] {
+        assert_eq!(mask(&text), expected, "{text}");
+    }
     fails(
-        "pipe 1 config mask src-ip 0xff\nsched 1 config mask dst-ip 0xff",
+        &format!("{pipe} {of_source}\n{queue}\n{rule}"),
         r#"
-error: scheduler 1 and pipe 1 have different masks
- --> test.conf:2:16
+error: rule 200 leads to pipe 7, queues to its scheduler, and these have different masks
+ --> test.conf:4:10
   |
-2 | sched 1 config mask dst-ip 0xff
-  |                ^^^^
+4 | add pipe 7 ip from any to any
+  |          ^
   |
-  = help: the pipe belongs to the scheduler and shares its mask: give it once
+  = help: in ipfw these are two links: give each a number of its own
 "#,
     );
-    script("pipe 1 config mask src-ip 0xff\nsched 1 config mask src-ip /8");
+    let both = script(&format!("{pipe} {of_source}\n{queue}"));
+    assert!(both.lines[0].remarks[0].contains("sched 7 config mask"), "{:?}", both.lines[0].remarks);
 }
 
 /// A line and a part of what is said about it.

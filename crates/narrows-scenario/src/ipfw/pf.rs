@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::lexer::Line;
-use crate::dialect::shell::Call;
+use crate::dialect::shell::{Call, Expanded};
 use crate::problem::{Found, Problem};
 
 /// The number of the first rule.
@@ -99,11 +99,7 @@ impl Pf {
     pub(super) fn commands(&mut self, call: &Call<'_>, number: usize) -> Result<Vec<Line>, Problem> {
         let flags = Flags::of(call);
         let mut lines = Vec::new();
-        let line = |words: &str, span: &Range<usize>| {
-            let mut line = Line { span: span.clone(), number, ..Line::default() };
-            words.split_whitespace().for_each(|word| line.take(word, span.clone()));
-            line
-        };
+        let line = |words: &str, span: &Range<usize>| line(words, span, number);
         let mut gone: Vec<u32> = Vec::new();
         if flags.disables {
             gone.extend(std::mem::take(&mut self.loaded).into_values().flatten());
@@ -127,8 +123,6 @@ impl Pf {
                 .help("put that file beside the script, or its rules into it: pfctl -f - <<EOF"));
         };
         let mut macros: BTreeMap<String, String> = BTreeMap::new();
-        // In the order in which ipfw takes them.
-        let mut rules: Vec<(String, Range<usize>)> = Vec::new();
         let mut all = Vec::new();
         for text in input {
             let wrong = |problem: Problem| problem.at(&text.span()).help(AS_IN);
@@ -158,12 +152,52 @@ impl Pf {
                 }
             }
         }
+        lines.extend(self.loaded(flags.anchor, all, &call.span, &line)?);
+        Ok(lines)
+    }
+
+    /// The rule that a line of a text is, which stands there as pf has it.
+    pub(super) fn read(call: &Call<'_>) -> Option<Result<Placed, Problem>> {
+        let text: Vec<&str> = call.words.iter().map(Expanded::text).collect();
+        let (skipped, has_target) = match &text[..] {
+            ["dummynet", ..] => (1, true),
+            ["no", "dummynet", ..] => (2, false),
+            _ => return None,
+        };
+        let words: Vec<String> =
+            spaced(&text[skipped..].join(" ")).split_whitespace().map(str::to_owned).collect();
+        let wrong = |problem: Problem| problem.at(&call.span).help(AS_IN);
+        Some(rule(&words, has_target).map_err(wrong).map(|rule| (rule, call.span.clone())))
+    }
+
+    /// The commands of ipfw that do what such rules do. `number` is that of a line.
+    pub(super) fn of_text(
+        &mut self,
+        all: Vec<Placed>,
+        number: impl Fn(usize) -> usize,
+    ) -> Result<Vec<Line>, Problem> {
+        let Some((_, first)) = all.first() else { return Ok(Vec::new()) };
+        let span = first.clone();
+        self.loaded("", all, &span, &|words, span| line(words, span, number(span.start)))
+    }
+
+    /// The commands of ipfw for rules that are loaded into an anchor.
+    fn loaded(
+        &mut self,
+        anchor: &str,
+        mut all: Vec<Placed>,
+        span: &Range<usize>,
+        line: &impl Fn(&str, &Range<usize>) -> Line,
+    ) -> Result<Vec<Line>, Problem> {
+        let mut lines = Vec::new();
+        // In the order in which ipfw takes them.
+        let mut rules: Vec<(String, Range<usize>)> = Vec::new();
         // Where nothing at the loopback device leads to a pipe, no packet of the link is excepted there.
-        if all.iter().all(|(rule, _): &(Rule, _)| rule.loopback.is_none() || !rule.has_target) {
+        if all.iter().all(|(rule, _): &Placed| rule.loopback.is_none() || !rule.has_target) {
             all.retain(|(rule, _)| rule.loopback.is_none());
         }
         let ways: BTreeSet<&str> =
-            all.iter().filter_map(|(rule, _): &(Rule, _)| rule.loopback.as_deref()).collect();
+            all.iter().filter_map(|(rule, _): &Placed| rule.loopback.as_deref()).collect();
         if ways.len() > 1 || ways.contains("") {
             if let Some((_, span)) = all.iter().find(|(rule, _)| rule.loopback.is_none()) {
                 return Err(Problem::new(format!(
@@ -172,17 +206,17 @@ impl Pf {
                 .at(span)
                 .help("the link stands for that device then: leave out the rules for others"));
             }
-            return Ok([lines, self.twice(flags.anchor, all, &call.span, &line)].concat());
+            return Ok(self.twice(anchor, all, span, line));
         }
         let is_loopback = !ways.is_empty();
         for (rule, span) in all.into_iter().rev() {
             rules.insert(if rule.is_quick { 0 } else { rules.len() }, (rule.text, span));
         }
-        let mut said = self.uncalled(flags.anchor);
+        let mut said = self.uncalled(anchor);
         if is_loopback {
             said.push(LINK.into());
         }
-        let numbers = self.loaded.entry(flags.anchor.to_owned()).or_default();
+        let numbers = self.loaded.entry(anchor.to_owned()).or_default();
         for (text, span) in rules {
             let rule = FIRST + self.count;
             self.count += 1;
@@ -265,9 +299,19 @@ fn spaced(text: &str) -> String {
     text.chars().flat_map(|c| if signs.contains(&c) { vec![' ', c, ' '] } else { vec![c] }).collect()
 }
 
+/// A line of ipfw of these words, in place of what stands there.
+fn line(words: &str, span: &Range<usize>, number: usize) -> Line {
+    let mut line = Line { span: span.clone(), number, ..Line::default() };
+    words.split_whitespace().for_each(|word| line.take(word, span.clone()));
+    line
+}
+
+/// A rule and its place.
+pub(super) type Placed = (Rule, Range<usize>);
+
 /// A rule of ipfw that is one of pf.
 #[derive(Debug)]
-struct Rule {
+pub(super) struct Rule {
     text: String,
     /// The pipe or queue.
     target: String,
@@ -306,7 +350,7 @@ fn rule(words: &[String], has_target: bool) -> Result<Rule, Problem> {
             "inet" => family = "ip4",
             "inet6" => family = "ip6",
             "proto" => protocols = list(&mut words, "a protocol")?,
-            "all" => {}
+            "all" | "allow-opts" => {}
             "from" => from = End::read(&mut words)?,
             "to" => to = End::read(&mut words)?,
             "pipe" | "queue" => target = Some(format!("{word} {}", name("a number")?)),

@@ -152,6 +152,7 @@ impl Script {
             problems.extend(script.missing(&places));
             script.tell_of_missing_objects(&places);
             script.tell_of_unused_schedulers(&places);
+            script.tell_of_unused_masks(&places);
             script.tell_of_unused_pipes(&places);
             script.bound_queues(&places);
         }
@@ -463,6 +464,22 @@ impl Script {
         }
     }
 
+    /// Adds a remark to each line with the mask of a pipe whose queues have another one, or none.
+    fn tell_of_unused_masks(&mut self, places: &Places) {
+        for number in self.objects.values().filter_map(Config::parent).collect::<BTreeSet<u32>>() {
+            let mask = |object| self.objects.get(&(object, number)).and_then(|config: &Config| config.mask);
+            let (pipe, scheduler) = (mask(Object::Pipe), mask(Object::Scheduler));
+            let of_pipe =
+                self.objects.get(&(Object::Pipe, number)).filter(|_| pipe.is_some() && pipe != scheduler);
+            let line = of_pipe.and_then(|_| places.pipes.get(&number)).copied();
+            if let Some(line) = line.and_then(|at| self.lines.get_mut(at)) {
+                line.remarks.push(format!(
+                    "the mask is for packets that rules send to pipe {number}; queues share its scheduler without it, as in ipfw: sched {number} config mask … divides that"
+                ));
+            }
+        }
+    }
+
     /// Adds a remark to each line with a scheduler that no queue uses.
     fn tell_of_unused_schedulers(&mut self, places: &Places) {
         let used: BTreeSet<u32> = self.objects.values().filter_map(Config::parent).collect();
@@ -577,20 +594,23 @@ impl Script {
             };
             problems.push(places.at_config(problem, number));
         }
-        for (&(_, number), scheduler) in
-            self.objects.iter().filter(|((object, _), _)| *object == Object::Scheduler)
-        {
-            let pipe = self.objects.get(&(Object::Pipe, number)).and_then(|pipe| pipe.mask);
-            if let (Some(own), Some(other)) = (scheduler.mask, pipe)
-                && own != other
+        for number in self.objects.values().filter_map(Config::parent).collect::<BTreeSet<u32>>() {
+            let mask = |object| self.objects.get(&(object, number)).and_then(|config| config.mask);
+            let leads = |rule: &Rule| rule.action == Action::Pipe(Argument::Number(number));
+            if mask(Object::Pipe) != mask(Object::Scheduler)
+                && let Some(rule) = self.rules.iter().find(|rule| leads(rule))
             {
-                problems.push(
-                    places.at_mask(
-                        Problem::new(format!("scheduler {number} and pipe {number} have different masks"))
-                            .help("the pipe belongs to the scheduler and shares its mask: give it once"),
-                        number,
-                    ),
+                let title = format!(
+                    "rule {} leads to pipe {number}, queues to its scheduler, and these have different masks",
+                    rule.number
                 );
+                let help = "in ipfw these are two links: give each a number of its own";
+                let problem = Problem::new(title).help(help);
+                let place = places.leading.get(&(Object::Pipe, number)).and_then(|all| all.first());
+                problems.push(match place {
+                    Some(named) => problem.at(&named.place),
+                    None => problem,
+                });
             }
         }
         problems
@@ -654,8 +674,6 @@ struct Places {
     nats: BTreeMap<u32, Range<usize>>,
     /// Lines that configure queues.
     queues: BTreeMap<u32, Range<usize>>,
-    /// Lines that configure schedulers.
-    schedulers: BTreeMap<u32, Range<usize>>,
     /// Positions of the last lines that give a scheduler its type.
     typed: BTreeMap<u32, usize>,
     /// Positions of the last lines that configure queues.
@@ -707,21 +725,7 @@ impl Places {
                 let place = word.map_or(line.span.clone(), |word| word.span.clone());
                 self.queues.insert(config.number, place);
             }
-            Command::Configure(config) if config.object == Object::Scheduler => {
-                let at =
-                    line.words.iter().position(|word| matches!(word.text.as_str(), "mask" | "sched_mask"));
-                let word = at.and_then(|at| line.words.get(at));
-                let place = word.map_or(line.span.clone(), |word| word.span.clone());
-                self.schedulers.insert(config.number, place);
-            }
             _ => {}
-        }
-    }
-
-    fn at_mask(&self, problem: Problem, number: u32) -> Problem {
-        match self.schedulers.get(&number) {
-            Some(place) => problem.at(place),
-            None => problem,
         }
     }
 

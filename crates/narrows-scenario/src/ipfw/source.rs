@@ -41,11 +41,12 @@ fn read(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
     };
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let mut commands = Vec::new();
-    let mut pf = Pf::default();
+    let (mut pf, mut of_pf) = (Pf::default(), Vec::new());
+    let number = |at: usize| 1 + ends.partition_point(|end| *end < at);
     // The number of commands before each call.
     let mut before = Vec::new();
     let mut command = |call: &Call<'_>| {
-        let number = 1 + ends.partition_point(|end| *end < call.span.start);
+        let number = number(call.span.start);
         if let Role::Repeats(turns) = call.role {
             let at = |turn: usize| before.get(turn).copied().unwrap_or(commands.len());
             let (one, next, end) = (at(turns.one), at(turns.next), at(turns.end));
@@ -65,6 +66,17 @@ fn read(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
                 }
             }
         }
+        match Pf::read(call) {
+            Some(Ok(rule)) => {
+                of_pf.push(rule);
+                return Answer::Ran;
+            }
+            Some(Err(problem)) => {
+                commands.push(Err(problem));
+                return Answer::Wrong;
+            }
+            None => {}
+        }
         match one(text, call, number) {
             Ok(Some(line)) => commands.push(Ok(line)),
             Ok(None) => {}
@@ -77,6 +89,10 @@ fn read(text: &str, start: Start<'_>) -> Vec<Result<Line, Problem>> {
     };
     let problems = shell::run(text, start, lines, &mut command);
     commands.extend(problems.into_iter().map(Err));
+    match pf.of_text(of_pf, number) {
+        Ok(lines) => commands.extend(lines.into_iter().map(Ok)),
+        Err(problem) => commands.push(Err(problem)),
+    }
     commands
 }
 

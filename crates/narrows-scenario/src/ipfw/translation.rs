@@ -132,8 +132,11 @@ impl Script {
         keys.push(("queue", queue(config, config.managed().filter(|_| !is_left_out))));
         keys.extend(said(config, &["loss"]));
         keys.extend(kind.map(|(_, value)| ("scheduler", value)));
-        // As in ipfw, one mask applies to both: the scheduler's, if it has one.
-        let mask = scheduler.and_then(|scheduler| scheduler.mask).or(config.mask);
+        // As in ipfw, the mask of a pipe is for packets that rules send to it, that of its scheduler for packets of queues.
+        let mask = match has_queues {
+            true => scheduler.and_then(|scheduler| scheduler.mask),
+            false => config.mask,
+        };
         keys.extend(mask.map(|mask| ("mask", mask_value(&mask))));
         (keys, is_left_out)
     }

@@ -90,6 +90,8 @@ impl Batch<'_> {
         let keeps = |key: &str| match key {
             "queue" => was_there && config.object == Object::Scheduler,
             "scheduler" => was_there && !config.says("scheduler"),
+            // A pipe's own is for packets that rules send to it.
+            "mask" => has_queues && config.object == Object::Pipe,
             _ => false,
         };
         for (key, value) in Script::keys_of(config).into_iter().filter(|(key, _)| !keeps(key)) {

@@ -36,6 +36,11 @@ pub(super) enum Line {
     /// A device gets an MTU, or a queue length.
     /// The discipline that devices have by default.
     Default(Passed),
+    /// A device gets no queue.
+    NoQueue {
+        device: String,
+        span: Range<usize>,
+    },
     Device {
         given: Given,
         passed: Passed,
@@ -135,7 +140,8 @@ fn of_words(
         }
     }
     if programs::replaces_the_shell(&words) {
-        return Ok(Some(Line::End));
+        let words = "Not a command of tc: ignored. It takes the place of the shell, and what it does to devices or packets is not known here.";
+        return Ok(Some(Line::Other(Passed { span, words: words.into() })));
     }
     if first.text.rsplit('/').next() == Some(SLEEP) {
         words.take();
@@ -222,7 +228,21 @@ fn of_words(
                 .help("a shell in a sandbox runs any script, and says its commands of tc: narrows tc commands SCRIPT")),
         };
     }
+    if let Some(device) = without_queue(&words) {
+        let device = namespace.map_or(device.to_owned(), |namespace| format!("{namespace}/{device}"));
+        return Ok(Some(Line::NoQueue { device, span }));
+    }
     command(words, span, namespace, shared).map(Some)
+}
+
+/// The device of `qdisc replace dev X root noqueue`.
+fn without_queue<'a>(words: &Words<'a>) -> Option<&'a str> {
+    let mut ahead = words.clone();
+    let (object, verb) = (ahead.take()?.text, ahead.take()?.text);
+    let rest: Vec<&str> = std::iter::from_fn(|| ahead.take()).map(|word| word.text).collect();
+    let device = rest.iter().position(|word| *word == "dev").and_then(|at| rest.get(at + 1));
+    let is_one = object == "qdisc" && matches!(verb, "add" | "replace") && rest.contains(&"root");
+    device.copied().filter(|_| is_one && rest.last() == Some(&"noqueue"))
 }
 
 /// A command of tc, in this network namespace.

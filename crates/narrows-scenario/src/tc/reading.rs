@@ -13,6 +13,7 @@ use super::netfilter::{self, Firewall};
 use super::programs::Given;
 use super::qdisc::Kind;
 use super::script::{Moment, Repetition, Script};
+use crate::dialect::Words;
 use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, Turns};
 use crate::netem::Verb;
 use crate::problem::{Found, Problem};
@@ -111,6 +112,7 @@ impl Reading {
         match line {
             Line::Tc(command) => self.command(*command),
             Line::Other(other) => self.say(other),
+            Line::NoQueue { device, span } => self.no_queue(&device, span)?,
             Line::Default(passed) => {
                 self.default.get_or_insert(passed.span.clone());
                 self.say(passed);
@@ -147,6 +149,22 @@ impl Reading {
             later.push(Moment { at: self.now, before: commands.len() });
         }
         commands.push(command);
+    }
+
+    /// A device gets no queue: as a link without a rate has none, the one that it has is taken away.
+    fn no_queue(&mut self, device: &str, span: Range<usize>) -> Result<(), Problem> {
+        let configures = |command: &Command| {
+            command.device.as_deref() == Some(device) && !matches!(command.verb, Verb::Show | Verb::Delete)
+        };
+        if self.script.commands.iter().any(configures) {
+            let text = format!("qdisc del dev {device} root");
+            let command = Command::read(&mut Words::new(&text), span, &mut self.shared)?;
+            self.command(command);
+        } else {
+            let words = format!("{device} gets no queue: it has none here.");
+            self.say(Passed { span, words });
+        }
+        Ok(())
     }
 
     fn device(&mut self, given: &Given, mut passed: Passed) -> Result<(), Problem> {

@@ -609,6 +609,14 @@ fn devices_without_a_link_header_count_ip_packets() {
 }
 
 #[test]
+fn a_device_may_get_no_queue() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    let without = "tc qdisc replace dev eth0 root noqueue\n";
+    assert_eq!(keys(&format!("{without}{add}")), ["link.up.delay=\"2ms\""]);
+    assert!(keys(&format!("{add}{without}")).is_empty());
+}
+
+#[test]
 fn sessions_with_traces_of_a_shell() {
     let text = "+ sudo tc qdisc add dev eth0 root handle 1: netem delay 2ms\n++ date\n";
     assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
@@ -801,6 +809,22 @@ fn files_of_a_script_are_beside_it() {
         std::fs::write(&script, text).unwrap();
         let made = Script::load(&script).unwrap_or_else(|error| panic!("{text}{error}"));
         assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    // What takes the place of the shell runs, too, and nothing behind it.
+    std::fs::write(folder.join("more.sh"), "tc qdisc change dev eth0 root netem delay 2ms\n").unwrap();
+    for exec in [
+        "exec sh more.sh",
+        "exec ./more.sh \"$@\"",
+        "(exec ./more.sh); exec /opt/other.sh",
+        "exec bash -c '. ./more.sh'",
+    ] {
+        let text =
+            format!("tc qdisc add dev eth0 root netem delay 7ms\n{exec}\ntc qdisc del dev eth0 root\n");
+        std::fs::write(&script, text).unwrap();
+        let made = Script::load(&script).unwrap_or_else(|error| panic!("{exec}{error}"));
+        assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{exec}");
+        let said: String = made.explain().unwrap().into_iter().flat_map(|one| one.words).collect();
+        assert_eq!(said.contains("takes the place of the shell"), exec.contains("other"), "{exec}");
     }
     // A program is none of them, whatever its name.
     for (name, bytes) in

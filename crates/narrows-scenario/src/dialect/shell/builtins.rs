@@ -74,7 +74,13 @@ impl Runner<'_> {
             "exec" if all.len() == 1 => self.status = Status::SUCCESS,
             // A program takes the place of the shell.
             "exec" if second.is_some_and(|second| !second.starts_with('{')) => {
-                self.program(all, span);
+                let known: Vec<&str> = all[1..].iter().map(Expanded::text).collect();
+                let is_known = all[1].unknown.is_none();
+                // What it is when it runs beside the shell, if that is known here.
+                if !(is_known && self.shell(&all[1..], span).is_some()) {
+                    let is_read = is_known && programs::has_effect(&known);
+                    self.program(if is_read { &all[1..] } else { all }, span);
+                }
                 return Some(Flow::Exit);
             }
             "." | "source" => {

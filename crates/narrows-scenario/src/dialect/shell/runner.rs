@@ -396,7 +396,7 @@ impl<'a> Runner<'a> {
 
     /// Runs a script that the script has written or that is beside it, or a text that another shell runs: `sh FILE`, `sh -c
     /// TEXT`, `ssh HOST TEXT`.
-    fn shell(&mut self, all: &[Expanded], span: &Range<usize>) -> Option<Flow> {
+    pub(super) fn shell(&mut self, all: &[Expanded], span: &Range<usize>) -> Option<Flow> {
         let known: Vec<&str> = all.iter().map(Expanded::text).collect();
         let run = programs::runs(&known)?;
         let word = all.get(run.word).filter(|word| word.unknown.is_none())?;
