@@ -104,6 +104,9 @@ fn script(script: &Script, exact: bool) -> Result<Explained, Failure> {
             text += &format!("    {sentence}\n");
         }
     }
+    if script.leaves_nothing(exact)? {
+        text += "\nNothing is left in the end: the last commands take away what the ones before configure.\n";
+    }
     text.push('\n');
     for placed in script.placed(exact)? {
         text += &format!("{}\n", placed.words());

@@ -135,7 +135,7 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
         }
         qdisc::Kind::Htb(htb) => vec![match htb.default {
             0 => "A tree of token buckets. Unclassified packets are not shaped.".into(),
-            class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}, if it is there; otherwise they are not shaped."),
+            class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}, if it is there and no class is below it; otherwise they are not shaped."),
         }],
         qdisc::Kind::Hfsc(default) => vec![match default {
             0 => "A tree of service curves. Unclassified packets are dropped.".into(),

@@ -1,7 +1,7 @@
 //! Programs of a script other than tc: those that run tc elsewhere, those that prepare devices, and those that narrows does
 //! not know.
 
-use crate::dialect::shell::is_of_system;
+use crate::dialect::shell::{is_of_system, raises_rights};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
 use crate::problem::{Found, Problem};
@@ -36,6 +36,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("trap", "What runs when the script is interrupted or ends is left out."),
     ("for", "The list is not in the script: the commands are taken once, as for one of its values."),
     ("wait", "It waits for other programs."),
+    ("read", "It waits for input, which takes no time here."),
     ("true", "It does nothing."),
     ("cat", "It prints text."),
     ("mkdir", "It makes a folder."),
@@ -122,6 +123,19 @@ pub(super) fn sets_default_qdisc(words: &Words<'_>) -> bool {
     let mut ahead = words.clone();
     let is_sysctl = ahead.take().is_some_and(|word| word.text.rsplit('/').next() == Some("sysctl"));
     is_sysctl && std::iter::from_fn(|| ahead.take()).any(|word| word.text.contains("default_qdisc"))
+}
+
+/// Programs that last, while packets pass.
+const LASTING: &[&str] = &[
+    "ping", "ping6", "iperf", "iperf3", "netperf", "nuttcp", "qperf", "wget", "curl", "scp", "rsync",
+    "python", "python3", "node", "java", "ab", "wrk", "flent", "owping", "sockperf", "read", "wait",
+];
+
+/// The name of a program that lasts.
+pub(super) fn lasting<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let first = words.iter().find(|word| !raises_rights(word))?;
+    let name = first.rsplit('/').next()?;
+    LASTING.contains(&name).then_some(name)
 }
 
 /// The problem of a file that a script sources, if it is not beside the script.

@@ -6,15 +6,15 @@ use std::ops::Range;
 use narrows_core::Duration;
 
 use super::action::Shared;
-use super::command::{Body, Command};
+use super::command::{Body, Command, Parent};
 use super::line::{self, Line, Passed};
 use super::listing::{self, Listing};
 use super::netfilter::{self, Firewall};
-use super::programs::Given;
+use super::programs::{self, Given};
 use super::qdisc::Kind;
 use super::script::{Moment, Repetition, Script};
 use crate::dialect::Words;
-use crate::dialect::shell::{self, Answer, Call, Lines, Role, Start, Turns};
+use crate::dialect::shell::{self, Answer, Call, Expanded, Lines, Role, Start, Turns};
 use crate::netem::Verb;
 use crate::problem::{Found, Problem};
 
@@ -38,6 +38,8 @@ pub(super) struct Reading {
     default: Option<Range<usize>>,
     /// Rules that translate addresses, and the device by which such packets leave.
     translated: Vec<(Range<usize>, Option<String>)>,
+    /// A program that lasts, since the last command that configures something.
+    lasting: Option<String>,
     /// Rules that are taken away after a `sleep`, and how many commands are before them.
     taken_away: Vec<(usize, Range<usize>)>,
 }
@@ -91,6 +93,10 @@ impl Reading {
             return Answer::Ran;
         }
         self.times.push(self.now);
+        let words: Vec<&str> = call.words.iter().map(Expanded::text).collect();
+        if let Some(name) = programs::lasting(&words) {
+            self.lasting = Some(name.to_owned());
+        }
         for word in call.unset {
             let said = word.problem().map(Problem::title).unwrap_or_default();
             self.say(Passed {
@@ -143,12 +149,31 @@ impl Reading {
     }
 
     fn command(&mut self, command: Command) {
+        self.tell_of_lasting(&command);
         let Script { later, commands, .. } = &mut self.script;
         let last = later.last().map_or(Duration::ZERO, |moment| moment.at);
         if command.verb != Verb::Show && self.now > last {
             later.push(Moment { at: self.now, before: commands.len() });
         }
         commands.push(command);
+    }
+
+    /// What is configured after a program that lasts would be different while it runs.
+    fn tell_of_lasting(&mut self, command: &Command) {
+        if command.verb == Verb::Show {
+            return;
+        }
+        let is_there = |before: &Command| {
+            before.device == command.device && !matches!(before.verb, Verb::Show | Verb::Delete)
+        };
+        let Some(name) = self.lasting.take() else { return };
+        let again = self.script.commands.iter().any(is_there) && command.parent == Some(Parent::Root);
+        if again && self.script.later.last().map_or(Duration::ZERO, |moment| moment.at) == self.now {
+            let words = format!(
+                "`{name}` before this runs with what is configured until then, and takes no time here: what the script comes to is what it configures last. With `sleep` in its place this happens so much later."
+            );
+            self.say(Passed { span: command.span.clone(), words });
+        }
     }
 
     /// A device gets no queue: as a link without a rate has none, the one that it has is taken away.

@@ -200,6 +200,18 @@ impl Script {
         self.settings(&mut trees, exact)
     }
 
+    /// Whether its commands configure something, and nothing of that is left in the end.
+    ///
+    /// # Errors
+    /// As [`Script::devices`].
+    pub fn leaves_nothing(&self, exact: bool) -> Result<bool, ScenarioError> {
+        let configures = |command: &Command| !matches!(command.verb, Verb::Show | Verb::Delete);
+        let is_plain = |device: &Device| device.egress.keys.is_empty() && device.ingress.keys.is_empty();
+        Ok(self.later.is_empty()
+            && self.commands.iter().any(configures)
+            && self.devices(exact)?.iter().all(is_plain))
+    }
+
     /// Executes these commands.
     pub(super) fn execute(&self, commands: Range<usize>, trees: &mut Trees) -> Result<(), ScenarioError> {
         for command in self.commands[commands].iter().filter(|command| command.verb != Verb::Show) {

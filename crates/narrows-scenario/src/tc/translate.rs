@@ -533,7 +533,10 @@ impl Tree {
                     let class = direct();
                     let why = match htb.default {
                         0 => "Without a catch-all filter or `default`,".to_owned(),
-                        class => format!("The default class {class:x} is not there:"),
+                        class => match self.in_order(qdisc).iter().any(|one| one.id.minor == class) {
+                            true => format!("The default class {class:x} has classes below it:"),
+                            false => format!("The default class {class:x} is not there:"),
+                        },
                     };
                     notes.push(format!(
                         "{why} unclassified packets are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s."

@@ -112,6 +112,23 @@ fn wrong_times_and_changes_point_at_the_script() {
     assert!(shown.contains("x.sh:3:"), "{shown}");
 }
 
+/// A test between two configurations takes no time, and the last one counts: a note says so.
+#[test]
+fn programs_that_last_are_named() {
+    let add = "tc qdisc add dev eth0 root netem delay 1ms\n";
+    let change = "tc qdisc change dev eth0 root netem delay 2ms\n";
+    let said = |text: &str| crate::hooks::said(text).contains("takes no time here");
+    assert!(said(&format!("{add}sudo iperf3 -c a\n{change}")));
+    assert!(said(&format!("{add}read -p next\ntc qdisc del dev eth0 root\n")));
+    assert!(!said(&format!("{add}iperf3 -c a\n")));
+    assert!(!said(&format!("ping -c 1 a\n{add}{change}")));
+    assert!(!said(&format!("{add}ping -c 1 a\nsleep 5\n{change}")));
+    let empty = |text: &str| Script::parse(text, "x.sh").unwrap().leaves_nothing(false).unwrap();
+    assert!(empty(&format!("{add}tc qdisc del dev eth0 root\n")));
+    assert!(!empty(add) && !empty("tc qdisc del dev eth0 root\n"));
+    assert!(!empty(&format!("{add}sleep 5\ntc qdisc del dev eth0 root\n")));
+}
+
 /// A thousand changes of one class; and too much for all steps together.
 #[test]
 fn many_steps_are_bounded() {

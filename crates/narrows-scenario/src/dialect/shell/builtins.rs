@@ -146,7 +146,13 @@ impl Runner<'_> {
                 }
                 self.status = Status::SUCCESS;
             }
-            "read" => self.read(&all[1..], span),
+            "read" => {
+                // A person is asked.
+                if self.input.is_none() && self.conditions == 0 && self.trial.is_none() {
+                    self.program(all, span);
+                }
+                self.read(&all[1..], span);
+            }
             "mapfile" | "readarray" => self.read_lines(&all[1..], span),
             "getopts" => self.getopts(&all[1..], span),
             "printf" if second == Some("-v") => self.print_to(&all[2..]),
