@@ -13,6 +13,7 @@ use super::netfilter::{self, Firewall};
 use super::programs::{self, Given};
 use super::qdisc::Kind;
 use super::script::{Moment, Repetition, Script};
+use crate::ScenarioError;
 use crate::dialect::Words;
 use crate::dialect::shell::{self, Answer, Call, Expanded, Lines, Role, Start, Turns};
 use crate::netem::Verb;
@@ -21,6 +22,28 @@ use crate::problem::{Found, Problem};
 const LISTED: &str = "What tc prints about a device is read as the commands that make it.";
 const WITHOUT_FILTERS: &str = "No filter is shown: as far as the text says, all packets go where those go that no filter matches. `tc filter show` prints filters.";
 const RULES_STAY: &str = " Packets keep their marks until then: what sees them is taken away, too.";
+
+impl Script {
+    /// Parses a script. `name` is that of its file, for errors.
+    ///
+    /// # Errors
+    /// The error says which word is invalid, at which line and column, and what is allowed there.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
+        Self::parse_with(text, name, Start::default())
+    }
+
+    /// As [`Script::parse`], for a script that is started like this.
+    ///
+    /// # Errors
+    /// As [`Script::parse`].
+    pub fn parse_with(text: &str, name: &str, start: Start<'_>) -> Result<Self, ScenarioError> {
+        let (script, problems) = Reading::of(text, name, start);
+        match problems.is_empty() {
+            true => Ok(script),
+            false => Err(ScenarioError::new(name, text, problems)),
+        }
+    }
+}
 
 /// A script so far.
 #[derive(Default)]

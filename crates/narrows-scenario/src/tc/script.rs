@@ -12,12 +12,11 @@ use super::hooks::Target;
 use super::line::Passed;
 use super::netfilter::Firewall;
 use super::qdisc::Kind;
-use super::reading::Reading;
 use super::translate::Keys;
 use super::tree::Tree;
 use super::verdict::Verdict;
 use crate::ScenarioError;
-use crate::dialect::shell::{self, Start, raises_rights};
+use crate::dialect::shell::{self, raises_rights};
 use crate::link::Way;
 use crate::netem::Verb;
 use crate::problem::Problem;
@@ -91,26 +90,6 @@ pub struct Explained {
 }
 
 impl Script {
-    /// Parses a script. `name` is that of its file, for errors.
-    ///
-    /// # Errors
-    /// The error says which word is invalid, at which line and column, and what is allowed there.
-    pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
-        Self::parse_with(text, name, Start::default())
-    }
-
-    /// As [`Script::parse`], for a script that is started like this.
-    ///
-    /// # Errors
-    /// As [`Script::parse`].
-    pub fn parse_with(text: &str, name: &str, start: Start<'_>) -> Result<Self, ScenarioError> {
-        let (script, problems) = Reading::of(text, name, start);
-        match problems.is_empty() {
-            true => Ok(script),
-            false => Err(ScenarioError::new(name, text, problems)),
-        }
-    }
-
     pub(super) fn error(&self, problem: Problem) -> ScenarioError {
         ScenarioError::new(&self.name, &self.text, vec![problem])
     }

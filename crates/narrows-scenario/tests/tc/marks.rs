@@ -564,12 +564,12 @@ fn rules_of_the_table_filter() {
         let lines: String = rules.iter().map(|rule| format!("iptables {rule}\n")).collect();
         filters(&format!("{lines}{FILTERS}"))
     };
-    let tcp = ("{ protocol = \"tcp\", family = \"ipv4\"".to_owned(), "1:10".to_owned());
+    let tcp = [("{ protocol = \"tcp\", family = \"ipv4\"".to_owned(), "1:10".to_owned())];
     let gives = "-A OUTPUT -p tcp -j MARK --set-mark 10";
-    assert_eq!(of(&[gives]), [tcp.clone()]);
-    assert_eq!(of(&["-A FORWARD -j mine", "-A mine -p tcp -j MARK --set-mark 10"]), [tcp.clone()]);
+    assert_eq!(of(&[gives]), tcp);
+    assert_eq!(of(&["-A FORWARD -j mine", "-A mine -p tcp -j MARK --set-mark 10"]), tcp);
     // Those of `mangle` come first, wherever the line stands, and `POSTROUTING` last.
-    assert_eq!(of(&[gives, "-t mangle -A OUTPUT -p tcp -j MARK --set-mark 20"]), [tcp.clone()]);
+    assert_eq!(of(&[gives, "-t mangle -A OUTPUT -p tcp -j MARK --set-mark 20"]), tcp);
     assert_eq!(of(&[gives, "-t mangle -A POSTROUTING -p tcp -j MARK --set-mark 20"])[0].1, "1:20");
     // `ACCEPT` ends the chains of its table alone.
     let accepted = of(&["-A OUTPUT -p tcp --dport 22 -j ACCEPT", gives]);
@@ -577,7 +577,7 @@ fn rules_of_the_table_filter() {
     let both = of(&["-t mangle -A OUTPUT -p tcp --dport 22 -j ACCEPT", gives]);
     assert!(both.iter().all(|(_, class)| class == "1:10"), "{both:?}");
     let state = "-A OUTPUT -m state --state ESTABLISHED,RELATED -j ACCEPT";
-    assert_eq!(of(&[gives, state]), [tcp]);
+    assert_eq!(of(&[gives, state]), tcp);
     fails(
         &format!("{TREE}iptables {state}\niptables {gives}\n{FILTERS}"),
         "the match `state` of iptables, before rules that give packets marks",

@@ -180,7 +180,7 @@ impl Reader<'_> {
             let mut values = Vec::new();
             // `printf("%d", $1)`: parentheses around all of it.
             let is_around = name == "printf" && self.take("(");
-            while !ends(self) && !(is_around && self.rest.trim_start().starts_with(')')) {
+            while !(ends(self) || is_around && self.rest.trim_start().starts_with(')')) {
                 values.push(self.choice()?);
                 if !self.take(",") && !ends(self) && !is_around {
                     return None;
