@@ -116,6 +116,17 @@ const WITHOUT_LINK_HEADER: &[&str] = &[
     "utun",
 ];
 
+/// The queue length of a device that Linux makes with another one than 1000 (`ppp_setup` of `ppp_generic.c`, `tun_net_initialize`
+/// of `tun.c`).
+pub(super) fn queue_length(device: &str) -> Option<u32> {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    match name {
+        _ if name.starts_with("ppp") => Some(3),
+        _ if name.starts_with("tun") || name.starts_with("tap") => Some(500),
+        _ => None,
+    }
+}
+
 /// Makes lengths those of IP packets, for a device that has no link header.
 pub(super) fn without_link_header(device: &str, keys: &mut Keys) {
     let name = device.rsplit('/').next().unwrap_or(device);

@@ -204,8 +204,8 @@ impl Script {
         let wrong = |problem| self.error(problem);
         let redirected = self.redirected();
         for (name, tree) in &mut trees.all {
-            if let Some(length) = self.lengths.get(name) {
-                tree.set_queue_length(*length);
+            if let Some(length) = self.lengths.get(name).copied().or(counted::queue_length(name)) {
+                tree.set_queue_length(length);
             }
             // Arriving packets are redirected before they get marks.
             if redirected.contains(name.as_str()) {
@@ -250,6 +250,13 @@ impl Script {
                     egress.keys.push(("mtu", bytes.to_string()));
                 }
                 let mut ingress = tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?;
+                // Said where a queue has it.
+                let length = counted::queue_length(name).filter(|_| !self.lengths.contains_key(name));
+                if let Some(length) = length.filter(|length| egress.has_queue_of(*length)) {
+                    egress.notes.push(format!(
+                        "A queue of {name} without a limit holds {length} packets, as many as Linux gives such a device (txqueuelen)."
+                    ));
+                }
                 [&mut egress, &mut ingress]
                     .into_iter()
                     .for_each(|keys| counted::without_link_header(name, keys));

@@ -37,6 +37,14 @@ pub struct Keys {
     pub without_rate: Option<String>,
 }
 
+impl Keys {
+    /// Whether a queue holds as many packets.
+    pub(super) fn has_queue_of(&self, packets: u32) -> bool {
+        let bound = format!("\"{packets} packets\"");
+        self.keys.iter().any(|(_, value)| value.contains(&bound))
+    }
+}
+
 /// Same, under construction.
 #[derive(Default)]
 pub(super) struct Draft {

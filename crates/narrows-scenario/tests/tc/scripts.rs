@@ -606,6 +606,13 @@ fn devices_without_a_link_header_count_ip_packets() {
         assert!(!of(device, "").contains("overhead"), "{device}");
         assert!(of(device, "stab overhead 10 ").contains("base = \"ip\", bytes = 10"), "{device}");
     }
+    let queue = |device: &str, before: &str| {
+        keys(&format!("{before}tc qdisc add dev {device} root pfifo\n")).concat()
+    };
+    assert_eq!(queue("ppp0", ""), "link.up.queue=\"3 packets\"");
+    assert_eq!(queue("tun0", ""), "link.up.queue=\"500 packets\"");
+    assert_eq!(queue("ppp0", "ip link set ppp0 txqueuelen 100\n"), "link.up.queue=\"100 packets\"");
+    assert_eq!(queue("eth0", ""), "link.up.queue=\"1000 packets\"");
 }
 
 #[test]
