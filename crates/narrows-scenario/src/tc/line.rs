@@ -168,7 +168,10 @@ fn of_words(
             }
             false => "Rules of iptables give packets marks and classes, which filters of tc see.",
         };
-        let said = said.to_owned();
+        let mut said = said.to_owned();
+        if line.is_of_established() {
+            said += " The first packet of a connection counts as one of an established connection, too.";
+        }
         return Ok(Some(Line::Firewall {
             line: Box::new(line),
             namespace,

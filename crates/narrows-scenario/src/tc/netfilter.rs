@@ -62,6 +62,8 @@ struct Rule {
     bits: Bits,
     /// Marks that it must not have.
     not: Vec<Bits>,
+    /// It is for packets of connections that are established.
+    is_established: bool,
     /// What it looks at that is not known here.
     unclear: Option<Unclear>,
     target: Target,

@@ -140,8 +140,8 @@ fn what_iptables_says_that_packets_do_not_carry() {
     for (line, title, at, says) in [
         (
             "-t mangle -A POSTROUTING -m state --state NEW -j MARK --set-mark 1",
-            "the match `state` of iptables",
-            "state --",
+            "the state `NEW` of connections",
+            "NEW",
             "connections are not tracked",
         ),
         (
@@ -576,18 +576,42 @@ fn rules_of_the_table_filter() {
     assert!(accepted[0].0.contains("destination-port = 22") && accepted[0].1 == "1:30", "{accepted:?}");
     let both = of(&["-t mangle -A OUTPUT -p tcp --dport 22 -j ACCEPT", gives]);
     assert!(both.iter().all(|(_, class)| class == "1:10"), "{both:?}");
-    let state = "-A OUTPUT -m state --state ESTABLISHED,RELATED -j ACCEPT";
+    let state = "-A OUTPUT -m state --state NEW -j ACCEPT";
     assert_eq!(of(&[gives, state]), tcp);
     fails(
         &format!("{TREE}iptables {state}\niptables {gives}\n{FILTERS}"),
-        "the match `state` of iptables, before rules that give packets marks",
-        "state --state",
+        "the state `NEW` of connections, before rules that give packets marks",
+        "NEW",
         &[],
     );
     // `-F` is of one table.
     let of_mangle = "-t mangle -A POSTROUTING -p tcp -j MARK --set-mark 10";
     assert_eq!(of(&[of_mangle, gives, "-F"]), of(&[of_mangle]));
     assert_eq!(of(&[gives, of_mangle, "-t mangle -F"]), of(&[gives]));
+}
+
+/// All packets of a connection but the first.
+#[test]
+fn rules_about_established_connections() {
+    let of = |state: &str| {
+        format!("iptables -t mangle -A POSTROUTING -p tcp {state} -j MARK --set-mark 10\n{FILTERS}")
+    };
+    for state in [
+        "-m state --state ESTABLISHED,RELATED",
+        "-m conntrack --ctstate NEW,ESTABLISHED",
+        "-m conntrack ! --ctstate NEW",
+    ] {
+        assert_eq!(filters(&of(state)), filters(&of("")), "{state}");
+        assert!(
+            crate::hooks::said(&format!("{TREE}{}", of(state))).contains("The first packet of a connection")
+        );
+    }
+    for (state, at) in
+        [("-m state --state NEW", "NEW"), ("-m conntrack ! --ctstate ESTABLISHED", "ESTABLISHED")]
+    {
+        let title = format!("the state `{at}` of connections");
+        fails(&format!("{TREE}{}", of(state)), &title, at, &["states with ESTABLISHED"]);
+    }
 }
 
 #[test]

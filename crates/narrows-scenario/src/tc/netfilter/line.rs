@@ -93,6 +93,11 @@ impl Line {
         matches!(&self.does, Does::Add { chain, .. } if matches!(chain.trim_start_matches(OF_FILTER), "OUTPUT" | "FORWARD" | "PREROUTING"))
     }
 
+    /// Whether it is a rule for packets of connections that are established.
+    pub(in crate::tc) fn is_of_established(&self) -> bool {
+        matches!(&self.does, Does::Add { rule, .. } if rule.is_established)
+    }
+
     /// Whether it keeps marks with connections.
     pub(in crate::tc) fn is_of_connections(&self) -> bool {
         matches!(&self.does, Does::Add { rule: Rule { target: Target::Mark(change), .. }, .. } if change.is_of_connections())
@@ -253,6 +258,7 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         sets: conditions.sets.clone(),
         bits: conditions.bits,
         not: conditions.not.clone(),
+        is_established: conditions.is_established,
         unclear: unclear.clone(),
         target,
     };

@@ -36,6 +36,8 @@ pub(super) struct Conditions {
     number: Number,
     /// It depends on more than a packet.
     pub(super) is_other: bool,
+    /// It is for packets of connections that are established.
+    pub(super) is_established: bool,
 }
 
 impl Conditions {
@@ -49,6 +51,7 @@ impl Conditions {
             not: Vec::new(),
             number: Number::Mark,
             is_other: false,
+            is_established: false,
         }
     }
 
@@ -77,8 +80,6 @@ impl Conditions {
 
 /// Matches of iptables that depend on more than a packet, and what does their work.
 const OTHERS: &[(&str, &str)] = &[
-    ("state", "connections are not tracked here"),
-    ("conntrack", "connections are not tracked here"),
     ("connbytes", "connections are not tracked here"),
     ("connlimit", "connections are not tracked here"),
     ("helper", "connections are not tracked here"),
@@ -119,6 +120,8 @@ const MODULES: &[&str] = &[
     "hl",
     "icmp",
     "icmp6",
+    "state",
+    "conntrack",
 ];
 
 /// Names of protocols in `/etc/protocols` that conditions of narrows do not have.
@@ -162,6 +165,7 @@ pub(super) fn condition(
             all.sets.push(Looked::read(word, words, not)?);
             return Ok(());
         }
+        "--state" | "--ctstate" => return state(words.expect(word, "states of connections")?, not, all),
         "--mark" => {
             let (value, mask) = mark_and_mask(words.expect(word, "a mark")?)?;
             all.marked(value, mask, not);
@@ -260,6 +264,25 @@ pub(super) fn condition(
     };
     all.also(&new);
     Ok(())
+}
+
+/// States of connections: those of all packets but the first, with or without it, are those of any packet, once its connection
+/// is established.
+fn state(list: Word<'_>, not: bool, all: &mut Conditions) -> Result<(), Problem> {
+    let states: Vec<String> = list.text.split(',').map(str::to_ascii_uppercase).collect();
+    let has = |name: &str| states.iter().any(|state| state == name);
+    match (has("ESTABLISHED") && !not, not && !has("ESTABLISHED") && has("NEW")) {
+        (false, false) => {
+            all.is_other = true;
+            Err(list
+                .problem(format!("the state {} of connections", Found(list.text)))
+                .help("connections are not tracked here: understood are states with ESTABLISHED, which all packets of a connection count as"))
+        }
+        _ => {
+            all.is_established = true;
+            Ok(())
+        }
+    }
 }
 
 fn module(word: Word<'_>, words: &mut Words<'_>, all: &mut Conditions) -> Result<(), Problem> {
