@@ -137,8 +137,13 @@ pub(crate) fn run(
 
 /// Whether `#` before a command is the prompt of a root shell: nothing else stands in the text.
 fn has_prompts(text: &str) -> bool {
+    let mut continues = false;
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.all(|line| line.starts_with('#'))
+    lines.all(|line| {
+        let is_one = line.starts_with('#') || continues;
+        continues = line.ends_with('\\');
+        is_one
+    })
 }
 
 /// The commands of a text, whether a shell would run them or not, as they are written; those before what is not understood.

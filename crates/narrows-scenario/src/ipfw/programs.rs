@@ -25,6 +25,7 @@ const IGNORED: &[(&str, &str)] = &[
     ("pause", "it waits for a key, which takes no time here"),
     ("read", "it waits for input, which takes no time here"),
     ("set", SHELL),
+    ("alias", SHELL),
     ("unset", SHELL),
     ("setlocal", SHELL),
     ("rem", "it is a comment"),

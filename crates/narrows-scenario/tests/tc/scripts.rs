@@ -631,6 +631,23 @@ fn sessions_with_traces_of_a_shell() {
     assert_eq!(keys(session), ["link.up.delay=\"2ms\""]);
 }
 
+/// A device that the script has not configured has nothing to lose, whatever the host says of it.
+#[test]
+fn what_is_there_before_the_script_is_taken_away() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    let asks = "tc qdisc show dev eth0 | grep \"noqueue 0\" >/dev/null\nif [ $? -ne 0 ]; then echo old; tc qdisc del dev eth0 root; fi\n";
+    assert_eq!(keys(&format!("{asks}{add}")), ["link.up.delay=\"2ms\""]);
+    fails(&format!("{add}{asks}"), "a condition that depends on more than the script", "[ $? -ne 0 ]", &[]);
+    // Nobody has set it; what `if` asks for depends on both.
+    let modes = "if [[ ! -z $MODE ]] && [[ -z $IFACE ]]; then exit 1; fi\nif [[ -z $MODE ]] || [[ -z $D ]]; then D=2; fi\n";
+    let text = format!("{modes}tc qdisc add dev eth0 root netem delay ${{D}}ms\n");
+    assert_eq!(keys(&text), ["link.up.delay=\"2ms\""]);
+    let rate = "R=`echo \"60 * 80 / 100\" | bc -l | xargs printf \"%.2fkbit\"`\ntc qdisc add dev eth0 root netem rate $R\n";
+    assert!(keys(rate).concat().contains("link.up.rate=\"48kbit\""), "{:?}", keys(rate));
+    let prompts = "# sudo tc qdisc add dev eth0 root \\\n handle 1: netem delay 2ms\n# tc qdisc show\n";
+    assert_eq!(keys(prompts), ["link.up.delay=\"2ms\""]);
+}
+
 /// What changes nothing goes on like that: nothing is behind it.
 #[test]
 fn loops_that_change_nothing() {

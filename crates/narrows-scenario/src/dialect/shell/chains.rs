@@ -60,8 +60,9 @@ impl Runner<'_> {
                     *joint == Joint::And
                 }
                 (Status::WithoutArguments(status), _) => {
-                    // Whether it holds does not matter where it leads to nothing.
-                    let ends = rest[index..].iter().all(|(_, pipeline)| self.is_harmless(pipeline));
+                    // Whether it holds does not matter where it leads to nothing, and nobody asks.
+                    let ends = self.conditions == 0
+                        && rest[index..].iter().all(|(_, pipeline)| self.is_harmless(pipeline));
                     if ends {
                         self.status = Status::SUCCESS;
                         return Flow::On;

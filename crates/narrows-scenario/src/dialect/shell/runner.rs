@@ -530,8 +530,9 @@ impl<'a> Runner<'a> {
             }
             return Flow::On;
         }
+        let deletes_nothing = self.deletes_nothing(&known);
         if let Some(trial) = &mut self.trial {
-            trial.has_effect |= first.unknown.is_some() || programs::has_effect(&known);
+            trial.has_effect |= first.unknown.is_some() || programs::has_effect(&known) && !deletes_nothing;
             trial.sleeps |= programs::sleeps(&known);
             self.status = match found {
                 Some(printed) => Status::of(printed.succeeds),
@@ -657,6 +658,16 @@ impl<'a> Runner<'a> {
         }
         self.told += 1;
         (self.call)(call)
+    }
+
+    /// Whether a command takes away what a device has that the script has not configured.
+    fn deletes_nothing(&self, known: &[&str]) -> bool {
+        let deletes = known.contains(&"qdisc") && known.iter().any(|word| matches!(*word, "del" | "delete"));
+        let device = programs::part(known).map(|(device, _)| device).filter(|device| !device.contains('$'));
+        deletes
+            && device
+                .zip(self.configured.as_ref())
+                .is_some_and(|(device, configured)| !configured.contains(&(device.to_owned(), false)))
     }
 
     /// What is wrong with a command that changes a network where a list is not known: in a turn that stands for all of the

@@ -213,7 +213,8 @@ pub(super) fn prompt(line: &str, has_prompts: bool) -> usize {
         let is_assigned = name_length(command) > 0
             && command[name_length(command)..].starts_with('=')
             && !command.trim_end().contains(char::is_whitespace);
-        let is_command = ["tc ", "iptables -", "ip link "].iter().any(|start| command.starts_with(start));
+        let bare = command.strip_prefix("sudo ").map_or(command, str::trim_start);
+        let is_command = ["tc ", "iptables -", "ip link "].iter().any(|start| bare.starts_with(start));
         return if has_prompts && (is_command || is_assigned) { line.len() - command.len() } else { 0 };
     }
     if let Some(rest) = line.strip_prefix("mininet> ") {
