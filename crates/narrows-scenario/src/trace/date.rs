@@ -1,10 +1,18 @@
-//! Dates with a time of day, as measurement tools write them.
+//! Dates and times of day, as measurement tools write them.
 //!
-//! `2019-12-16 13:40:04`, `2019.12.16_13.40.04` (G-NetTrack), `2021-01-16T19:10:28.5-06:00` (ISO 8601). Year,
-//! month and day, then optionally hours, minutes, seconds with a fraction, and a zone: `Z`, `UTC`, an offset, or one
-//! of the abbreviations of Europe, North America, Japan and Korea. A date without a zone counts as UTC: only the
-//! distances between rows matter. Times of day without a date (`22:47:01.649596`) are read apart.
+//! `2019-12-16 13:40:04`, `2019.12.16_13.40.04` (G-NetTrack), `2021-01-16T19:10:28.5-06:00` (ISO 8601): year, month and
+//! day, then optionally hours, minutes, seconds with a fraction, and a zone: `Z`, `UTC`, an offset, or one of the
+//! abbreviations of Europe, North America, Japan and Korea. A date without a zone counts as UTC: only the distances
+//! between rows matter. Times of day without a date (`22:47:01.649596`) are read apart.
+//!
+//! Dates in other orders (`02/22/19`, `26.11.2015 21:10`), with the name of the month and without a year ([`Written`])
+//! are understood by all dates of their column ([`Calendar`]).
 
+mod calendar;
+mod written;
+
+pub(super) use self::calendar::Calendar;
+use self::written::Written;
 use super::columns::TimeUnit;
 
 /// Zones by name, in hours from UTC. `CST` is that of North America: China's has no summer time, so that the
@@ -33,58 +41,72 @@ const ZONES: &[(&str, i64)] = &[
     ("KST", 9),
 ];
 
-/// Nanoseconds since 1970 in UTC; `None` if the text is not a date, or an earlier one.
+/// Nanoseconds since 1970 in UTC; `None` if the text is not a date that begins with its year, or one before 1970.
 pub(super) fn nanos(text: &str) -> Option<u64> {
-    let mut rest = text.trim();
-    let year = number(&mut rest, 4)?;
-    let month = separated(&mut rest, &['-', '/', '.'], 2)?;
-    let day = separated(&mut rest, &['-', '/', '.'], 2)?;
-    if !(1970..=2500).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let (mut seconds, mut fraction) = (days(year, month, day) * 86_400, 0);
-    if !rest.is_empty() {
-        let hour = separated(&mut rest, &['T', ' ', '_'], 2)?;
-        let minute = separated(&mut rest, &[':', '.'], 2)?;
-        // Without a second it is zero.
-        let second = separated(&mut rest, &[':', '.'], 2).unwrap_or(0);
-        if hour > 23 || minute > 59 || second > 60 {
-            return None;
-        }
-        seconds += hour * 3600 + minute * 60 + second;
-        fraction = self::fraction(&mut rest)?;
-        seconds -= zone(rest.trim())?;
-    }
-    // Below 2⁶³: 530 years of nanoseconds are 2⁶³·⁹.
-    u64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(fraction)).ok()
+    Written::iso(text.trim())?.nanos(None)
 }
 
 /// Whether a text is a date or a time of day.
 pub(super) fn unit(text: &str) -> Option<TimeUnit> {
-    let date = nanos(text).map(|_| TimeUnit::Date);
+    let date = Written::any(text.trim()).map(|_| TimeUnit::Date);
     date.or_else(|| time_of_day(text).map(|_| TimeUnit::TimeOfDay))
+}
+
+/// Whether a text is a date without a time of day.
+pub(super) fn is_day(text: &str) -> bool {
+    Written::any(text.trim()).is_some_and(|written| written.time.is_none())
 }
 
 /// A day in nanoseconds.
 pub(super) const DAY: u64 = 86_400_000_000_000;
 
-/// Nanoseconds since midnight of a time of day without a date, such as `22:47:01.649596` or `10:47:01 PM`.
+/// Nanoseconds since midnight of a time of day without a date, such as `22:47:01.649596` or `10:47 PM`. `17:29` alone may
+/// be minutes and seconds.
 pub(super) fn time_of_day(text: &str) -> Option<u64> {
     let mut rest = text.trim();
-    let hour = number(&mut rest, 2)?;
-    let minute = separated(&mut rest, &[':'], 2)?;
-    let second = separated(&mut rest, &[':'], 2)?;
-    let fraction = fraction(&mut rest)?;
-    let hour = match rest.trim_start() {
-        "" => hour,
-        "AM" | "am" if (1..=12).contains(&hour) => hour % 12,
-        "PM" | "pm" if (1..=12).contains(&hour) => hour % 12 + 12,
-        _ => return None,
+    let clock = clock(&mut rest, &[':']).filter(|clock| clock.is_sure && rest.is_empty())?;
+    u64::try_from(clock.nanos).ok()
+}
+
+/// Likewise of a time of day beside a date, also without seconds.
+pub(super) fn time_beside_date(text: &str) -> Option<u64> {
+    let mut rest = text.trim();
+    let clock = clock(&mut rest, &[':']).filter(|_| rest.is_empty())?;
+    u64::try_from(clock.nanos).ok()
+}
+
+/// A time of day.
+struct Clock {
+    /// Since midnight.
+    nanos: i64,
+    /// It has seconds, or `AM` or `PM`.
+    is_sure: bool,
+}
+
+/// Takes a time of day from the front.
+fn clock(rest: &mut &str, separators: &[char]) -> Option<Clock> {
+    let hour = number(rest, 2)?;
+    let minute = separated(rest, separators, 2)?;
+    // Without a second it is zero.
+    let second = separated(rest, separators, 2);
+    let fraction = fraction(rest)?;
+    let half = rest.trim_start();
+    let is_half = |names: [&str; 2]| names.iter().any(|name| half.starts_with(name));
+    let (is_morning, is_evening) = (is_half(["AM", "am"]), is_half(["PM", "pm"]));
+    let is_twelve = is_morning || is_evening;
+    if is_twelve {
+        *rest = &half[2..];
+    }
+    let hour = match is_twelve {
+        true if (1..=12).contains(&hour) => hour % 12 + if is_evening { 12 } else { 0 },
+        true => return None,
+        false => hour,
     };
-    if hour > 23 || minute > 59 || second > 60 {
+    if hour > 23 || minute > 59 || second.unwrap_or(0) > 60 {
         return None;
     }
-    u64::try_from((hour * 3600 + minute * 60 + second) * 1_000_000_000 + fraction).ok()
+    let nanos = (hour * 3600 + minute * 60 + second.unwrap_or(0)) * 1_000_000_000 + fraction;
+    Some(Clock { nanos, is_sure: second.is_some() || is_twelve })
 }
 
 /// The power of ten of a time since 1970 in nanoseconds, for times from 2001 to 2100.
@@ -130,8 +152,13 @@ fn zone(text: &str) -> Option<i64> {
     }
     let sign = if text.starts_with('-') { -1 } else { 1 };
     let digits: String = text.strip_prefix(['+', '-'])?.chars().filter(|c| *c != ':').collect();
-    let value: i64 = digits.parse().ok().filter(|_| digits.len() == 4 && digits.is_ascii())?;
-    Some(sign * (value / 100 * 3600 + value % 100 * 60))
+    let value: i64 = digits.parse().ok().filter(|_| digits.is_ascii())?;
+    match digits.len() {
+        // As `date` prints those of zones without a name.
+        2 => Some(sign * value * 3600),
+        4 => Some(sign * (value / 100 * 3600 + value % 100 * 60)),
+        _ => None,
+    }
 }
 
 /// Days from 1970 to a date of the Gregorian calendar.
@@ -161,6 +188,7 @@ mod tests {
             ("2023-06-06 14:00:01 CDT", 1_686_078_001),
             ("2020-11-16 10:05:01 EST", 1_605_539_101),
             ("2100/03/01 00:00:00 UTC", 4_107_542_400),
+            ("2021-01-16 07:10:28 PM -06", 1_610_845_828),
         ] {
             assert_eq!(nanos(text), Some(seconds * 1_000_000_000), "{text}");
         }
@@ -188,6 +216,7 @@ mod tests {
             ("9:05:07,5", 32_707_500),
             ("12:00:01 AM", 1000),
             ("1:00:00 pm", 46_800_000),
+            ("10:47 PM", 82_020_000),
         ] {
             assert_eq!(time_of_day(text), Some(millis * 1_000_000), "{text}");
         }
@@ -195,6 +224,7 @@ mod tests {
         {
             assert_eq!(time_of_day(text), None, "{text}");
         }
+        assert_eq!(time_beside_date("17:29"), Some(62_940_000_000_000));
     }
 
     #[test]

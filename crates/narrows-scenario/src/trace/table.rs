@@ -10,14 +10,16 @@
 
 mod cells;
 mod finder;
+mod ticks;
 
 use narrows_core::{Duration, Probability, Rate, Time};
 
 pub(super) use self::cells::{Separator, lines, says_nothing};
 use self::finder::{Finder, guess};
-use super::columns::{Clock, Columns, Delay, RateUnit, ShareUnit, TimeUnit};
+use self::ticks::{Instants, Ticks};
+use super::columns::{Columns, Delay, RateUnit, ShareUnit, TimeUnit};
 use super::names::{Meaning, meaning};
-use super::{Column, Format, MOST_POINTS, Trace, date};
+use super::{Column, Format, MOST_POINTS, Trace};
 use crate::problem::{Found, Problem, one_of};
 use crate::source::Source;
 use crate::source::number::SHARE_ONE;
@@ -73,9 +75,6 @@ struct Table<'s, 'a> {
     late: usize,
     /// Rows that last no time.
     instant: usize,
-    /// Of times of day: the midnights passed, and the last one.
-    midnights: u64,
-    clock_was: u64,
     remarks: Vec<String>,
 }
 
@@ -108,13 +107,6 @@ impl Filter {
     }
 }
 
-/// The clock of the rows: the number of its column, and its unit.
-enum Ticks {
-    At(usize, TimeUnit),
-    For(usize, i32),
-    Every(Duration),
-}
-
 impl<'s, 'a> Table<'s, 'a> {
     fn new(
         source: &'s Source<'a>,
@@ -126,24 +118,13 @@ impl<'s, 'a> Table<'s, 'a> {
         separator.cells(source, first, &mut cells)?;
         let find = Finder { source, first, cells: &cells };
         let mut remarks = Vec::new();
-        let clock = match &columns.clock {
-            Clock::Interval(interval) => (None, Ticks::Every(*interval)),
-            Clock::Time(place, unit) => {
-                let mut number = || guess(place, find.epoch(place), (9, "s"), "time-unit", &mut remarks);
-                let unit = match unit {
-                    // Said of times of day, too.
-                    None | Some(TimeUnit::Date) => find.date(place).or(*unit),
-                    Some(_) => *unit,
-                };
-                let unit = unit.unwrap_or_else(|| TimeUnit::Number(number()));
-                (Some(place), Ticks::At(find.column(place)?, unit))
-            }
-            Clock::Duration(place, unit) => {
-                let power =
-                    power(*unit).unwrap_or_else(|| guess(place, None, (9, "s"), "time-unit", &mut remarks));
-                (Some(place), Ticks::For(find.column(place)?, power))
-            }
-        };
+        let filter = columns.filter.as_ref().map(|(place, text)| {
+            let column = find.column(place)?;
+            Ok(Filter { column, name: find.label(column), text: text.clone(), others: Vec::new() })
+        });
+        let filter = filter.transpose()?;
+        let only = filter.as_ref().map(|filter| (filter.column, filter.text.as_str()));
+        let (clock, places_of_clock) = find.clock(&columns.clock, only, &mut remarks)?;
         let delay = columns.delay.as_ref().map(|Delay { place, unit, is_round_trip }| {
             let power =
                 power(*unit).unwrap_or_else(|| guess(place, None, (6, "ms"), "delay-unit", &mut remarks));
@@ -163,24 +144,19 @@ impl<'s, 'a> Table<'s, 'a> {
         let rate = columns.rate.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
         let loss = columns.loss.as_ref().map(|(place, unit)| Ok((find.column(place)?, *unit, Column::new())));
         let run = columns.run.as_ref().map(|place| Ok((find.column(place)?, String::new())));
-        let filter = columns.filter.as_ref().map(|(place, text)| {
-            let column = find.column(place)?;
-            Ok(Filter { column, name: find.label(column), text: text.clone(), others: Vec::new() })
-        });
         let places = [
-            clock.0,
             columns.rate.as_ref().map(|of| &of.0),
             columns.delay.as_ref().map(|of| &of.place),
             columns.loss.as_ref().map(|of| &of.0),
         ];
         let table = Self {
-            header: find.is_header(places.into_iter().flatten()),
-            clock: clock.1,
+            header: find.is_header(places_of_clock.iter().chain(places.into_iter().flatten())),
+            clock,
             rate: rate.transpose()?,
             delay: delay.transpose()?,
             loss: loss.transpose()?,
             run: run.transpose()?,
-            filter: filter.transpose()?,
+            filter,
             last: 0,
             source,
             separator,
@@ -197,16 +173,10 @@ impl<'s, 'a> Table<'s, 'a> {
             missing: 0,
             late: 0,
             instant: 0,
-            midnights: 0,
-            clock_was: 0,
             remarks,
         };
-        let clock = match table.clock {
-            Ticks::At(at, _) | Ticks::For(at, _) => Some(at),
-            Ticks::Every(_) => None,
-        };
         let all = [
-            clock,
+            table.clock.last(),
             table.rate.as_ref().map(|of| of.0),
             table.delay.as_ref().map(|of| of.0),
             table.loss.as_ref().map(|of| of.0),
@@ -268,21 +238,15 @@ impl<'s, 'a> Table<'s, 'a> {
 
     /// Sets the instant of a row; returns how long it lasts, if the row says that.
     fn tick(&mut self, cells: &[&'a str]) -> Result<Option<Duration>, Problem> {
-        let (at, unit) = match self.clock {
-            Ticks::Every(interval) => return Ok(Some(interval)),
+        let instants = match &mut self.clock {
+            Ticks::Every(interval) => return Ok(Some(*interval)),
             Ticks::For(at, power) => {
-                let nanos = self.source.number(cells[at], power, LONGEST_NANOS, "a duration")?;
+                let nanos = self.source.number(cells[*at], *power, LONGEST_NANOS, "a duration")?;
                 return Ok(Some(Duration::from_nanos(nanos)));
             }
-            Ticks::At(at, unit) => (at, unit),
+            Ticks::At(instants) => instants,
         };
-        let cell = cells[at];
-        let nanos = match unit {
-            TimeUnit::Number(power) => self.source.number(cell, power, LONGEST_NANOS, "a time")?,
-            TimeUnit::Date => date::nanos(cell)
-                .ok_or_else(|| self.source.expected(cell, "a date, such as 2021-01-16 19:10:28"))?,
-            TimeUnit::TimeOfDay => self.time_of_day(cell)?,
-        };
+        let nanos = instants.nanos(self.source, cells)?;
         if let Some((at, run)) = &mut self.run {
             if self.rows > 0 && run != cells[*at] {
                 // The last row of a run holds as long as the one before it.
@@ -302,8 +266,8 @@ impl<'s, 'a> Table<'s, 'a> {
         let time =
             nanos.checked_sub(origin).map(|since| Time::ZERO + self.base + Duration::from_nanos(since));
         let Some(time) = time.filter(|time| *time >= floor) else {
-            let problem = Problem::new(format!("the time {} goes back", Found(cell)));
-            return Err(problem.at(&self.source.span(cell)).help(
+            let problem = Problem::new(format!("the time {} goes back", instants.found(cells)));
+            return Err(problem.at(&self.source.span(cells[instants.column])).help(
                 "rows are in order of time; if the file has several runs, `run=COLUMN` tells them apart",
             ));
         };
@@ -317,16 +281,6 @@ impl<'s, 'a> Table<'s, 'a> {
         }
         self.now = time;
         Ok(None)
-    }
-
-    /// Nanoseconds since the midnight before the first row. Back by more than half a day is another day.
-    fn time_of_day(&mut self, cell: &str) -> Result<u64, Problem> {
-        let nanos = date::time_of_day(cell)
-            .ok_or_else(|| self.source.expected(cell, "a time of day, such as 19:10:28"))?;
-        self.midnights += u64::from(self.clock_was > nanos + date::DAY / 2);
-        self.clock_was = nanos;
-        // Far enough to be too long, and no more.
-        Ok((self.midnights.saturating_mul(date::DAY)).min(LONGEST_NANOS) + nanos)
     }
 
     fn into_trace(mut self, format: Format, first: &str) -> Result<Trace, Problem> {
@@ -358,7 +312,7 @@ impl<'s, 'a> Table<'s, 'a> {
         }
         let mut trace = Trace::new(format, end.since(Time::ZERO));
         let origin = self.origin.filter(|origin| *origin > 0 && self.runs == 0);
-        if let (Some(origin), Ticks::At(_, TimeUnit::Number(_))) = (origin, &self.clock) {
+        if let (Some(origin), Ticks::At(Instants { unit: TimeUnit::Number(_), .. })) = (origin, &self.clock) {
             let origin = Duration::from_nanos(origin);
             self.remarks.push(format!("the first row is at {origin}; the trace begins there"));
         }
@@ -373,11 +327,8 @@ impl<'s, 'a> Table<'s, 'a> {
                 self.remarks.push(format!("{count}{noun} {what}"));
             }
         }
-        if self.midnights > 0 {
-            self.remarks.push(format!(
-                "times of day have no date: back by more than 12 hours is the next day, {} times",
-                self.midnights
-            ));
+        if let Ticks::At(instants) = &self.clock {
+            self.remarks.extend(instants.calendar.remarks());
         }
         if self.runs > 0 {
             self.remarks.push(format!("{} runs of the file follow one another", self.runs + 1));

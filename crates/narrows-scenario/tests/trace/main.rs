@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod corpus;
+mod dates;
 mod documents;
 mod formats;
 mod headers;
