@@ -1,7 +1,8 @@
 //! Tables of measurements whose header says by itself which columns make a trace: `at_ms,delay_ms,loss_pct,note`.
 //!
 //! A column counts if its name says what it holds and in which unit ([`super::names`]), and no other may be meant.
-//! Of a time, dates, times of day and clocks since 1970 count without a unit. A round trip is twice the delay, unless
+//! Of a time, dates, times of day and clocks since 1970 count without a unit; a date and a time of day may be in two
+//! columns. A round trip is twice the delay, unless
 //! there is a rate: measured under load, it has the queues in it. Columns that are not understood are left out, and
 //! a remark says how each was taken. Where a name leaves a choice, the error says which, and how to make it.
 
@@ -31,8 +32,8 @@ pub(super) fn has_header(source: &Source<'_>, line: &str) -> bool {
 pub(super) fn read(source: &Source<'_>, look: &Look<'_>) -> Result<Trace, Problem> {
     let header = Header::of(source, look);
     let chosen = header.columns().map_err(|problem| look.ask(problem))?;
-    let Chosen { columns, mut remarks, used } = chosen;
-    remarks.extend(header.subjects(&columns, &used)?);
+    let Chosen { columns, mut remarks, used, times } = chosen;
+    remarks.extend(header.subjects(&columns, &used, &times)?);
     let mut trace = table::read(source, &columns, Format::CSV)?;
     trace.remarks.splice(0..0, remarks);
     Ok(trace)
@@ -42,8 +43,10 @@ pub(super) fn read(source: &Source<'_>, look: &Look<'_>) -> Result<Trace, Proble
 struct Chosen {
     columns: Columns,
     remarks: Vec<String>,
-    /// Their numbers; first that of the time.
+    /// Their numbers.
     used: Vec<usize>,
+    /// Those of the time.
+    times: Vec<usize>,
 }
 
 struct Column<'a> {
@@ -75,14 +78,17 @@ impl<'s, 'a> Header<'s, 'a> {
 
     /// The columns, and how each was understood.
     fn columns(&self) -> Result<Chosen, Problem> {
-        let time = self.time()?;
+        let times = self.time()?;
         let rate = self.one("rate", |means| matches!(means, Meaning::Rate(_)))?;
         let delay = self.one("delay", |means| matches!(means, Meaning::Delay(_)))?;
         let loss = self.one("loss", |means| matches!(means, Meaning::Loss(_)))?;
-        let Some(time) = time else {
+        let Some(&time) = times.first() else {
             return Err(self.problem("no column is the time by its name"));
         };
-        let time_unit = self.time_unit(time).ok_or_else(|| self.no_unit(time, "time"))?;
+        let time_unit = match times[..] {
+            [time] => self.time_unit(time).ok_or_else(|| self.no_unit(time, "time"))?,
+            _ => TimeUnit::Date,
+        };
         let rate = match rate.map(|at| (at, self.columns[at].means)) {
             Some((at, Meaning::Rate(Some(unit)))) => Some((at, unit)),
             Some((at, _)) => return Err(self.no_unit(at, "rate")),
@@ -105,21 +111,24 @@ impl<'s, 'a> Header<'s, 'a> {
         if rate.is_none() && delay.is_none() && loss.is_none() && halved.is_none() {
             return Err(self.problem("no column is a rate, a delay or a loss, with its unit, by its name"));
         }
-        let mut read = vec![self.said("time", time, time_name(time_unit))];
+        let mut read = match times[..] {
+            [date, time] => vec![self.said("time", date, "dates"), self.said("and", time, "times of day")],
+            _ => vec![self.said("time", time, time_name(time_unit))],
+        };
         read.extend(rate.map(|(at, unit)| self.said("rate", at, rate_name(unit))));
         read.extend(delay.map(|(at, unit)| self.said("delay", at, time_name(unit))));
         read.extend(halved.map(|(at, unit)| self.said("round trip", at, time_name(unit))));
         read.extend(loss.map(|(at, unit)| self.said("loss", at, share_name(unit))));
         let mut remark = format!("columns: {}", read.join(", "));
         let others = [rate.map(|of| of.0), delay.or(halved).map(|of| of.0), loss.map(|of| of.0)];
-        let used: Vec<usize> = [time].into_iter().chain(others.into_iter().flatten()).collect();
+        let used: Vec<usize> = times.iter().copied().chain(others.into_iter().flatten()).collect();
         if let Some(left) = self.left_out(&used) {
             remark = format!("{remark}; left out: {left}");
         }
         let place = |at: usize| -> Place { self.look.place(at) };
         let delayed = |(at, unit), is_round_trip| Delay { place: place(at), unit: Some(unit), is_round_trip };
         let columns = Columns {
-            clock: Clock::Time(place(time), Some(time_unit)),
+            clock: Clock::Time(self.look.places(&times), Some(time_unit)),
             rate: rate.map(|(at, unit)| (place(at), unit)),
             delay: delay.map(|of| delayed(of, false)).or(halved.map(|of| delayed(of, true))),
             loss: loss.map(|(at, unit)| (place(at), unit)),
@@ -142,11 +151,16 @@ impl<'s, 'a> Header<'s, 'a> {
                 _ => {}
             }
         }
-        Ok(Chosen { columns, remarks, used })
+        Ok(Chosen { columns, remarks, used, times })
     }
 
     /// Refuses a table of several series with the same times; says that there may be several with others.
-    fn subjects(&self, columns: &Columns, used: &[usize]) -> Result<Option<String>, Problem> {
+    fn subjects(
+        &self,
+        columns: &Columns,
+        used: &[usize],
+        times: &[usize],
+    ) -> Result<Option<String>, Problem> {
         /// Values that are named.
         const MOST: usize = 5;
         let shown = |values: &[&str]| {
@@ -162,7 +176,7 @@ impl<'s, 'a> Header<'s, 'a> {
             let filter = Some((self.look.place(at), value.to_owned()));
             Columns { filter, ..columns.clone() }
         };
-        if let Some((at, values)) = self.look.series(used[0]) {
+        if let Some((at, values)) = self.look.series(times) {
             let name = self.columns[at].name;
             let title =
                 format!("several series: rows of one time differ in {}: {}", Found(name), shown(&values));
@@ -184,16 +198,25 @@ impl<'s, 'a> Header<'s, 'a> {
         }))
     }
 
-    /// The column of the clock: of several, the one whose name says most.
-    fn time(&self) -> Result<Option<usize>, Problem> {
+    /// The column of the clock: of several, the one whose name says most. Two if they have a date and a time of day.
+    fn time(&self) -> Result<Vec<usize>, Problem> {
         let is_time = |at: &usize| {
             matches!(self.columns[*at].means, Meaning::Time(_)) && self.look.cells(*at).next().is_some()
         };
         let rank = |at: &usize| names::clock_rank(self.columns[*at].name);
         let all: Vec<usize> = (0..self.columns.len()).filter(is_time).collect();
         let least = all.iter().map(rank).min();
-        let best: Vec<usize> = all.into_iter().filter(|at| Some(rank(at)) == least).collect();
-        self.only("time", &best)
+        let best: Vec<usize> = all.iter().copied().filter(|at| Some(rank(at)) == least).collect();
+        let pair = match best.len() {
+            // The time of day may have another name than the date.
+            1 => self.look.date_and_time(&all).filter(|pair| pair[0] == best[0]),
+            2 => self.look.date_and_time(&best),
+            _ => None,
+        };
+        match pair {
+            Some(pair) => Ok(pair.to_vec()),
+            None => Ok(self.only("time", &best)?.into_iter().collect()),
+        }
     }
 
     /// The column of round trips that has a unit. Beside a rate, which is enough, there may be several.

@@ -82,14 +82,18 @@ impl<'a> Look<'a> {
         };
         let lasts = (!self.is_header && self.is_step()).then_some(0);
         let is_time = |at: &usize| matches!(meanings[*at], Meaning::Time(_));
-        let is_read = |at: usize| {
-            self.cells(at).next().is_some_and(|cell| value(cell).is_some() || date::unit(cell).is_some())
-        };
+        let is_date = |at: usize| self.cells(at).next().is_some_and(|cell| date::unit(cell).is_some());
+        let is_read =
+            |at: usize| is_date(at) || self.cells(at).next().is_some_and(|cell| value(cell).is_some());
         let named = (0..self.first.len()).filter(is_time);
         let named = named.min_by_key(|at| (!is_read(*at), names::clock_rank(self.first[*at])));
-        let time = lasts.or(named).or_else(|| {
-            (0..self.first.len()).find(|at| meanings[*at] == Meaning::Other && self.is_clock(*at))
-        });
+        let mut others = (0..self.first.len()).filter(|at| meanings[*at] == Meaning::Other);
+        let dated = (0..self.first.len()).find(|at| !self.is_header && is_date(*at));
+        let time = lasts.or(named).or(dated).or_else(|| others.find(|at| self.is_clock(*at)));
+        // All columns of a table without a header may be times.
+        let may_be_time = (0..self.first.len()).filter(|at| !self.is_header || is_time(at));
+        let pair = self.date_and_time(&may_be_time.collect::<Vec<_>>());
+        let pair = pair.filter(|pair| time.is_some_and(|time| pair.contains(&time)));
         let rate = find(|means| matches!(means, Meaning::Rate(Some(_))))
             .or_else(|| find(|means| matches!(means, Meaning::Rate(_))));
         let delay = find(|means| matches!(means, Meaning::Delay(_)));
@@ -110,7 +114,10 @@ impl<'a> Look<'a> {
         };
         let clock = match time {
             Some(at) if lasts.is_some() => Clock::Duration(self.place(at), self.step_unit()),
-            Some(at) => Clock::Time(self.place(at), self.time_unit(at, meanings[at])),
+            Some(at) => match pair {
+                Some(pair) => Clock::Time(self.places(&pair), None),
+                None => Clock::Time(self.place(at), self.time_unit(at, meanings[at])),
+            },
             None => Clock::Interval(narrows_core::Duration::from_secs(1)),
         };
         let delayed = |at: usize| {
@@ -154,13 +161,13 @@ impl<'a> Look<'a> {
 
     /// The column that tells rows of the same time apart, and its first values, if half of the rows or more have the
     /// time of the row before.
-    pub(super) fn series(&self, time: usize) -> Option<(usize, Vec<&'a str>)> {
-        let at = |row: &[&'a str]| row.get(time).copied();
+    pub(super) fn series(&self, times: &[usize]) -> Option<(usize, Vec<&'a str>)> {
+        let at = |row: &[&'a str]| -> Vec<_> { times.iter().map(|time| row.get(*time).copied()).collect() };
         let groups: Vec<&[Vec<&'a str>]> = self.rows.chunk_by(|a, b| at(a) == at(b)).collect();
         if (self.rows.len() - groups.len()) * 2 < self.rows.len() {
             return None;
         }
-        (0..self.first.len()).filter(|at| *at != time).find_map(|at| {
+        (0..self.first.len()).filter(|at| !times.contains(at)).find_map(|at| {
             let values = self.values(at);
             let is_name = values.iter().any(|text| value(text).is_none() && date::unit(text).is_none());
             let is_apart = |group: &&[Vec<&str>]| {
@@ -211,6 +218,21 @@ impl<'a> Look<'a> {
         let is_one = self.first.iter().filter(|other| **other == name).count() == 1;
         let is_named = self.is_header && is_plain && is_one && name.parse::<usize>().is_err();
         Place(if is_named { name.to_owned() } else { (at + 1).to_string() }.into())
+    }
+
+    /// Those of a clock: one, or a date's and a time of day's.
+    pub(super) fn places(&self, times: &[usize]) -> Place {
+        let names: Vec<String> = times.iter().map(|at| self.place(*at).0.into_owned()).collect();
+        Place(names.join("+").into())
+    }
+
+    /// The only column of dates without a time among these, and the only one of times of day.
+    pub(super) fn date_and_time(&self, columns: &[usize]) -> Option<[usize; 2]> {
+        let only = |is: fn(&str) -> bool| {
+            let mut all = columns.iter().copied().filter(|at| self.cells(*at).next().is_some_and(is));
+            all.next().filter(|_| all.next().is_none())
+        };
+        Some([only(date::is_day)?, only(|cell| date::time_beside_date(cell).is_some())?])
     }
 
     /// Whether the values of a column increase from row to row.

@@ -2,7 +2,7 @@
 
 use narrows_scenario::trace::{Columns, Trace};
 
-use crate::{mbit, ms, rates};
+use crate::{mbit, ms, rates, read, refused};
 
 fn columns(text: &str, columns: &str) -> Result<Trace, String> {
     let columns: Columns = columns.parse().expect("these are columns");
@@ -45,6 +45,58 @@ fn dates_have_the_order_of_their_column() {
     assert_eq!(columns(text, "time=t,delay=d,where=of:a").unwrap().length(), ms(48 * HOUR));
     let error = columns(text, "time=t,delay=d").unwrap_err();
     assert!(error.contains("x.csv:3:") && error.contains("found `01/31/2020`, expected a date"), "{error}");
+}
+
+#[test]
+fn a_header_may_name_a_date_and_a_time_of_day() {
+    for (text, says) in [
+        (
+            "Date,Time,rate_mbit\n02/28/19,23:30,5\n03/01/19,00:00,6\n",
+            "time `Date` in dates, and `Time` in times of day",
+        ),
+        (
+            "time;date;rate_mbit\n23:30:00;28.02.2019;5\n00:00:00;01.03.2019;6\n",
+            "time `date` in dates, and `time`",
+        ),
+        // The date has the better name.
+        (
+            "date,test time,rate_mbit\n2019-02-28,23:30,5\n2019-03-01,00:00,6\n",
+            "and `test time` in times of day",
+        ),
+    ] {
+        let trace = read("x.csv", text);
+        assert_eq!(rates(&trace), [(0, mbit(5)), (30 * MINUTE, mbit(6))], "{text}");
+        assert!(trace.remarks()[0].contains(says), "{trace:?}");
+    }
+    for (text, words) in [
+        // Which of two dates, or of two instants?
+        (
+            "date,time,rate_mbit\n2019-02-28,2019-02-28,5\n",
+            ["2 columns may be the time: `date` or `time`"; 2],
+        ),
+        (
+            "date,time,rate_mbit\n2019-02-28 10:00,10:00,5\n",
+            ["2 columns may be the time: `date` or `time`"; 2],
+        ),
+        (
+            "Date,Time,throughput\n02/28/19,23:30,5\n03/01/19,00:00,6\n",
+            ["does not say the unit of the rate", "`--columns time=Date+Time,rate=throughput,unit=mbit`"],
+        ),
+        (
+            "28.02.2019,23:30,5\n01.03.2019,00:00,6\n",
+            ["3 columns separated by commas", "`--columns time=1+2,rate=3,unit=mbit`"],
+        ),
+        ("Jun 30 14:37:36 ,5\nJun 30 14:41:45 ,6\n", ["2 columns", "`--columns time=1,rate=2,unit=mbit`"]),
+        (
+            "Date,Time,host,rtt_ms\n02/28/19,23:30,a,5\n02/28/19,23:30,b,6\n02/28/19,23:31,a,5\n02/28/19,23:31,b,7\n",
+            ["several series", "time=Date+Time,time-unit=date,rtt=rtt_ms,delay-unit=ms,where=host:a"],
+        ),
+    ] {
+        refused("x.csv", text, &words);
+    }
+    // Rows of one day are no series.
+    let text = "Date,Time,host,rtt_ms\n02/28/19,23:30,a,5\n02/28/19,23:31,b,6\n02/28/19,23:32,a,5\n02/28/19,23:33,b,7\n";
+    assert_eq!(read("x.csv", text).length(), ms(4 * MINUTE));
 }
 
 #[test]
