@@ -5,7 +5,7 @@
 //! a cell may be quoted. If a column is given by name, the first line is the header; otherwise it is a
 //! header if its cells are not numbers. Blank lines and lines that begin with `#` are skipped.
 //!
-//! A cell without a value (empty, `-`, `NA`, `nan`, …) keeps the value of the row before; ahead of the first
+//! A cell without a value (empty, `-`, `NA`, `nan`, …; of a table with a header also a number below zero) keeps the value of the row before; ahead of the first
 //! value, that one applies. Both are remarked on. Rows and values are stored as they come, in one pass.
 
 mod cells;
@@ -73,6 +73,9 @@ struct Table<'s, 'a> {
     steps: Vec<Duration>,
     missing: usize,
     late: usize,
+    /// Values below zero, and the line of the first.
+    below: usize,
+    first_below: &'a str,
     /// Rows that last no time.
     instant: usize,
     remarks: Vec<String>,
@@ -172,6 +175,8 @@ impl<'s, 'a> Table<'s, 'a> {
             steps: Vec::new(),
             missing: 0,
             late: 0,
+            below: 0,
+            first_below: first,
             instant: 0,
             remarks,
         };
@@ -206,7 +211,7 @@ impl<'s, 'a> Table<'s, 'a> {
             return Ok(());
         }
         let (source, now) = (self.source, self.now);
-        let mut count = Count { missing: 0, late: 0, points: 0 };
+        let mut count = Count { below: self.header.then_some(0), ..Count::default() };
         if let Some((at, unit, column)) = &mut self.rate {
             count.put(column, now, cells[*at], |cell| rate(source, cell, *unit))?;
         }
@@ -219,6 +224,11 @@ impl<'s, 'a> Table<'s, 'a> {
         if let Some((at, unit, column)) = &mut self.loss {
             count.put(column, now, cells[*at], |cell| share(source, cell, *unit))?;
         }
+        let below = count.below.unwrap_or(0);
+        if below > 0 && self.below == 0 {
+            self.first_below = line;
+        }
+        self.below += below;
         self.missing += count.missing;
         self.late += count.late;
         self.points += count.points;
@@ -285,7 +295,14 @@ impl<'s, 'a> Table<'s, 'a> {
 
     fn into_trace(mut self, format: Format, first: &str) -> Result<Trace, Problem> {
         let place = self.source.span(first);
-        let empty = |what: &str| Problem::new(format!("there is no row with a {what}")).at(&place);
+        let (below, below_place) = (self.below, self.source.span(self.first_below));
+        let empty = |what: &str| {
+            let problem = Problem::new(format!("there is no row with a {what}"));
+            match below {
+                0 => problem.at(&place),
+                _ => problem.at(&below_place).help(format!("{below} values, the first here, are below zero")),
+            }
+        };
         if let Some(filter) = self.filter.filter(|_| self.rows == 0) {
             return Err(filter.problem().at(&place));
         }
@@ -319,6 +336,10 @@ impl<'s, 'a> Table<'s, 'a> {
         for (count, what) in [
             (self.together, "have the time of the previous row; the later one counts"),
             (self.instant, "have a duration of 0: left out"),
+            (
+                self.below,
+                "values are below zero, as some write it of a failed measurement: taken to be missing",
+            ),
             (self.missing, "values are missing; the one before stays"),
             (self.late, "values are missing at the beginning; the first one known applies there"),
         ] {
@@ -386,7 +407,10 @@ impl Gaps {
 }
 
 /// What is counted of one row.
+#[derive(Default)]
 struct Count {
+    /// Values below zero, where they are missing ones.
+    below: Option<usize>,
     missing: usize,
     late: usize,
     points: usize,
@@ -401,7 +425,11 @@ impl Count {
         cell: &str,
         value: impl FnOnce(&str) -> Result<T, Problem>,
     ) -> Result<(), Problem> {
-        if says_nothing(cell) {
+        let is_below = self.below.is_some() && is_below_zero(cell);
+        if is_below {
+            self.below = self.below.map(|count| count + 1);
+        }
+        if is_below || says_nothing(cell) {
             match column.is_empty() {
                 true => self.late += 1,
                 false => self.missing += 1,
@@ -416,6 +444,11 @@ impl Count {
         self.points += 1;
         Ok(())
     }
+}
+
+/// Whether a cell is a number below zero.
+fn is_below_zero(cell: &str) -> bool {
+    cell.starts_with('-') && cell.parse::<f64>().is_ok_and(|value| value < 0.0)
 }
 
 fn power(unit: Option<TimeUnit>) -> Option<i32> {

@@ -2,7 +2,7 @@
 
 use narrows_scenario::trace::{Columns, Format, Trace};
 
-use crate::{at, delays, ms, read, refused};
+use crate::{at, delays, mbit, ms, rates, read, refused};
 
 fn by(text: &str, columns: &str) -> Trace {
     let columns: Columns = columns.parse().expect("these are columns");
@@ -144,8 +144,8 @@ fn json_objects_are_the_rows_of_a_table() {
     }
     for (text, words) in [
         (
-            "{\"time_s\": 0, \"rate_mbit\": 5}\n{\"time_s\": 1, \"rate_mbit\": -6}\n",
-            ["x.csv:2:", "`-6` is below zero"],
+            "{\"time_s\": 0, \"rate_mbit\": 5}\n{\"time_s\": 1, \"rate_mbit\": 1e99}\n",
+            ["x.csv:2:", "`1e99` is too large for a rate"],
         ),
         ("{\"time_s\": 0, \"rate_mbit\": 5}\n\n{\"time_s\": 1, \"rate\n", ["x.csv:3:", "this is not JSON"]),
         (
@@ -157,4 +157,22 @@ fn json_objects_are_the_rows_of_a_table() {
     ] {
         refused("x.csv", text, &words);
     }
+}
+
+#[test]
+fn values_of_failed_measurements_are_missing() {
+    let text = "time_s,rate_mbit,delay_ms,loss_pct,note\n0,-1,['20'],-1,\n1,['5'],[],0,\n2,[-1.0],[''],2,\n3,[6],-0.5,[],\n";
+    let trace = read("x.csv", text);
+    assert_eq!(rates(&trace), [(0, mbit(5)), (3000, mbit(6))]);
+    assert_eq!(delays(&trace), [(0, 20_000)]);
+    let said = trace.remarks().join("\n");
+    for words in [
+        "4 values are below zero",
+        "5 values are missing; the one before",
+        "2 values are missing at the beginning",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    // In the tables of narrows' own, they are slips.
+    refused("x.csv", "time_s,rate_mbit\n0,5\n1,-1\n", &["x.csv:3:3", "`-1` is below zero"]);
 }

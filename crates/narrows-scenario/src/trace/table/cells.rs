@@ -46,11 +46,13 @@ impl Separator {
                 let mut rest = Some(line);
                 while let Some(text) = rest {
                     let (cell, after) = quoted(source, text, separator)?;
-                    cells.push(cell);
+                    cells.push(unlisted(cell));
                     rest = after;
                 }
             }
-            Self::Char(separator) => cells.extend(line.split(separator).map(str::trim)),
+            Self::Char(separator) => {
+                cells.extend(line.split(separator).map(|cell| unlisted(cell.trim())));
+            }
         }
         Ok(())
     }
@@ -64,6 +66,21 @@ impl fmt::Display for Separator {
             Self::Char(_) => "commas",
             Self::Blanks => "blanks",
         })
+    }
+}
+
+/// The only value of a list, as Python prints it (`['8.37']`, `[8.37]`, `[]`), or else the cell. Names such as `[ms]`
+/// stay.
+fn unlisted(cell: &str) -> &str {
+    let Some(inside) = cell.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else { return cell };
+    let inside = inside.trim();
+    let quotes = ['\'', '"'];
+    let is_number =
+        |text: &str| text.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
+    match quotes.iter().find_map(|quote| inside.strip_prefix(*quote)?.strip_suffix(*quote)) {
+        Some(text) if !text.contains(quotes) => text.trim(),
+        None if is_number(inside) || says_nothing(inside) => inside,
+        _ => cell,
     }
 }
 
@@ -93,5 +110,31 @@ fn quoted<'a>(
         Some(rest) => Ok((&inside[..end], Some(rest))),
         None if after.is_empty() => Ok((&inside[..end], None)),
         None => Err(source.expected(after, &format!("{separator:?} after a quoted cell"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_one_are_their_values() {
+        for (cell, value) in [
+            ("['8.37']", "8.37"),
+            ("[\"8.37\"]", "8.37"),
+            ("[8.37]", "8.37"),
+            ("[ -1 ]", "-1"),
+            ("[]", ""),
+            ("['']", ""),
+            ("[None]", "None"),
+            ("['a', 'b']", "['a', 'b']"),
+            ("[ms]", "[ms]"),
+            ("[", "["),
+            ("['", "['"),
+            ("[']", "[']"),
+            ("8.37", "8.37"),
+        ] {
+            assert_eq!(unlisted(cell), value, "{cell}");
+        }
     }
 }
