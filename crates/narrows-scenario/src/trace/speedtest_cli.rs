@@ -1,4 +1,5 @@
-//! Tables of speedtest-cli (`sivel/speedtest-cli`, `speedtest-cli --csv`, with `--csv-header`).
+//! Tables of speedtest-cli (`sivel/speedtest-cli`, `speedtest-cli --csv`, with `--csv-header`), and logs of what it prints
+//! ([`simple`]).
 //!
 //! ```text
 //! Server ID,Sponsor,Server Name,Timestamp,Distance,Ping,Download,Upload
@@ -6,6 +7,8 @@
 //! ```
 //! A test per row: a round trip in milliseconds, measured before the load, and rates in bits per second. Half of `Ping`
 //! is the one-way delay, and `Download` the rate; a test holds until the next.
+
+mod simple;
 
 use narrows_core::Duration;
 
@@ -16,20 +19,23 @@ use crate::source::Source;
 use crate::trace::format::Entry;
 use crate::trace::{CannotWrite, Format, Trace};
 
-/// Files have a header with `Sponsor`, `Ping`, `Download` and `Upload`.
+/// Files have a header with `Sponsor`, `Ping`, `Download` and `Upload`, or lines such as `Download: 31.36 Mbit/s`.
 impl Format {
-    /// Tables of speedtest-cli. Read only.
+    /// Tables and logs of speedtest-cli. Read only.
     pub const SPEEDTEST_CLI: Self = Self(&FORMAT);
 }
 
 const FORMAT: Entry = Entry {
     name: "speedtest-cli",
-    begins: |beginning| beginning.has_columns(&["Sponsor", "Timestamp", "Ping", "Download", "Upload"]),
+    begins: |beginning| {
+        beginning.has_columns(&["Sponsor", "Timestamp", "Ping", "Download", "Upload"])
+            || simple::is_in(beginning.lines())
+    },
     always: &[],
     extensions: &[],
     read,
     write: |_, _| {
-        let why = "it is a table of tests, with their servers";
+        let why = "it is a log of tests, with their servers";
         Err(CannotWrite::ReadOnly { format: Format::SPEEDTEST_CLI, why })
     },
     has_opportunities: false,
@@ -41,6 +47,13 @@ const FAILED: Duration = Duration::from_secs(900);
 
 /// Parses a file.
 fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+    match simple::is_in(source.lines()) {
+        true => simple::read(source),
+        false => read_table(source),
+    }
+}
+
+fn read_table(source: &Source<'_>) -> Result<Trace, Problem> {
     let columns = Columns {
         clock: Clock::Time(Place::named("Timestamp"), Some(TimeUnit::Date)),
         rate: Some((Place::named("Download"), RateUnit::BIT)),

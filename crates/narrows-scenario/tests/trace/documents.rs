@@ -38,12 +38,15 @@ fn the_examples_of_the_documentation_are_right() {
             "genet" => Format::GENET,
             "ping" => Format::PING,
             "iperf" => Format::IPERF_TEXT,
+            "speedtest-cli" => Format::SPEEDTEST_CLI,
             _ => continue,
         };
         let trace =
             Trace::read("docs/traces.md", block.as_bytes(), None).unwrap_or_else(|error| panic!("{error}"));
         // Of what the block itself says, a note would be odd; of the format's meaning, it is right.
         let remarks = match format.name() {
+            // The direction, the round trip, and a test without a result, with its values.
+            "speedtest-cli" => 4,
             // The round trip, the interval and the losses.
             "ping" => 3,
             // Rows hold up to their times, and the units.
@@ -54,7 +57,7 @@ fn the_examples_of_the_documentation_are_right() {
         assert_eq!((trace.format(), trace.remarks().len()), (format, remarks), "{block}");
         read += 1;
     }
-    assert_eq!(read, 14);
+    assert_eq!(read, 15);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What tools print: ping and iPerf.
+//! What tools print: ping, iPerf and speedtest-cli.
 
 use std::fmt::Write;
 
 use narrows_scenario::trace::{Format, Trace};
 
-use crate::{at, delays, ms, read, refused};
+use crate::{at, delays, mbit, ms, rates, read, refused};
 
 #[test]
 fn pings_are_delays_and_losses() {
@@ -178,5 +178,57 @@ mod any_lines {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn speed_tests_are_rates_and_delays() {
+    let (step, last) = (600_000, 1_200_000);
+    let blocks = "26/11/2015 21:10\nPing: 18 ms\nDownload: 31 Mbits/s\nUpload: 4.8 Mbits/s\n26/11/2015 21:20\n\
+                  Cannot retrieve speedtest configuration\n26/11/2015 21:30\nPing: 17 ms\nDownload: 30000 Kbits/s\n";
+    let lines = "[Thu 26 Nov 22:10:00 CET 2015] Ping=\"18 ms\" Download=\"31 Mbit/s\" Upload=\"4.8 Mbit/s\"\n\
+                 [Thu 26 Nov 22:20:00 CET 2015] error\n\
+                 [Thu 26 Nov 22:30:00 CET 2015] Ping=\"17 ms\" Download=\"0.03 Gbit/s\" Upload=\"4.8 Mbit/s\"\n";
+    // The time behind each test, as `(speedtest-cli --simple; date +%s) >> log` writes it.
+    let behind = "Ping: 18 ms\nDownload: 31 Mbit/s\n1448572200\n1448572800\nPing: 17 ms\nDownload: 30 Mbit/s\n1448573400\n";
+    for text in [blocks, lines, behind] {
+        let trace = read("x.log", text);
+        assert_eq!((trace.format(), trace.length()), (Format::SPEEDTEST_CLI, ms(last + step)), "{text}");
+        assert_eq!(rates(&trace), [(0, mbit(31)), (last, mbit(30))], "{text}");
+        assert_eq!(delays(&trace), [(0, 9000), (last, 8500)], "{text}");
+        let said = trace.remarks().join("\n");
+        for words in
+            ["the rate is Download", "1 tests have no result", "half of `Ping`", "2 values are missing"]
+        {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+    let half = read(
+        "x",
+        "Download: 4 Mbit/s\n10:00:00\nDownload: 5 Mbit/s\nDownload: 6 Mbit/s\nPing: 1800000.0 ms\n",
+    );
+    assert_eq!((half.columns(), rates(&half)), (vec!["rate"], vec![(0, mbit(6))]));
+    let said = half.remarks().join("\n");
+    assert!(
+        said.contains("1 values ahead of the first time") && said.contains("1 values are followed"),
+        "{said}"
+    );
+    let pings =
+        read("x", "10:00:00 Ping: 5 ms\nDownload: 0.00 Mbit/s\n10:00:02 Ping: 6 ms\nDownload: 0.00 Mbit/s\n");
+    assert_eq!((pings.columns(), delays(&pings)), (vec!["delay"], vec![(0, 2500), (2000, 3000)]));
+    for (text, words) in [
+        ("Ping: 5 ms\nDownload: 4 Mbit/s\n", ["x.log:1:", "no test has a time", "speedtest-cli --simple"]),
+        (
+            "10:00:05 Download: 4 Mbit/s\n\n10:00:04 Download: 4 Mbit/s\n",
+            ["x.log:3:1", "the time `10:00:04` goes back", "in order of time"],
+        ),
+        (
+            "10:00:05 Download: 4 Mbit/s\n2020-01-01 10:00:04 Download: 4 Mbit/s\n",
+            ["x.log:2:1", "found `2020-01-01 10:00:04`", "expected a time of day"],
+        ),
+        ("10:00:05 Download: 4.5.6 Mbit/s\n", ["x.log:1:20", "found `4.5.6`", "expected a rate"]),
+        ("10:00:05 Download: 0 Mbit/s\n", ["x.log:1:1", "no test has a result", "above 0"]),
+    ] {
+        refused("x.log", text, &words);
     }
 }
