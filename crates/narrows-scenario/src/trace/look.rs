@@ -421,5 +421,5 @@ pub(super) fn how(columns: &Columns) -> String {
 
 /// The words of columns.
 pub(super) const WORDS: &str = "words: `rate=COLUMN,unit=mbit`, `delay=COLUMN`, `rtt=COLUMN` (half of it is the delay), \
-    `loss=COLUMN,loss-unit=percent`, by `time=COLUMN`, `time=DATE+TIME` or `interval=1s`, with `where=COLUMN:TEXT` only of rows with that \
-    text; units of rates are bit, kbit, mbit, gbit, byte, kbyte and mbyte, of times s, ms, us, ns and date";
+    `loss=COLUMN,loss-unit=percent`, by `time=COLUMN`, `time=DATE+TIME` or `interval=1s`, with `where=COLUMN:TEXT` only of \
+    rows with that text; units of rates are bit, kbit, mbit, gbit, byte, kbyte and mbyte, of times s, ms, us, ns and date";

@@ -5,8 +5,9 @@
 //! a cell may be quoted. If a column is given by name, the first line is the header; otherwise it is a
 //! header if its cells are not numbers. Blank lines and lines that begin with `#` are skipped.
 //!
-//! A cell without a value (empty, `-`, `NA`, `nan`, …; of a table with a header also a number below zero) keeps the value of the row before; ahead of the first
-//! value, that one applies. Both are remarked on. Rows and values are stored as they come, in one pass.
+//! A cell without a value (empty, `-`, `NA`, `nan`, …; of a table with a header also a number below zero) keeps the
+//! value of the row before; ahead of the first value, that one applies. Both are remarked on. Rows and values are stored
+//! as they come, in one pass; the order of dates is judged in one before it.
 
 mod cells;
 mod finder;
