@@ -140,15 +140,6 @@ fn text_printed(
         }
         ("tr", [flags @ ("-d" | "-cd" | "-dc" | "-s"), from]) => lines::translated(input?, flags, from, None),
         ("tr", [from, to]) if !from.starts_with('-') => lines::translated(input?, "", from, Some(to)),
-        ("xargs", all) => {
-            let text = input.filter(|text| !text.contains(['"', '\'', '\\']))?;
-            let words: Vec<&str> = text.split_whitespace().collect();
-            match all {
-                [] => line(words.join(" ")),
-                ["echo" | "printf", ..] => text_printed(&[all, &words[..]].concat(), None, file),
-                _ => None,
-            }
-        }
         ("cut", flags) => lines::cut(input?, flags),
         ("head", ["-1"] | ["-n1"] | ["-n", "1"]) => {
             Some(input?.lines().take(1).map(|line| format!("{line}\n")).collect())
