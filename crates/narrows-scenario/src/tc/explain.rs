@@ -142,7 +142,7 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             class => format!("A tree of service curves. Unclassified packets go to the class {class:x}, if it is there; otherwise they are dropped."),
         }],
         qdisc::Kind::Cbq(keys) => vec![format!(
-            "A tree of classes on a wire of {}, limited to their rates by idle time; the mean packet is {}.",
+            "A tree of classes on a wire of {}, limited to their rates by idle time; the mean packet is {}. (Linux has had no `cbq` since 6.8.)",
             text_of(keys, "bandwidth"),
             text_of(keys, "avpkt")
         )],

@@ -599,6 +599,12 @@ fn mark(handle: Option<&Name>, also: Match) -> Result<Which, Problem> {
     let number =
         |text| Ok::<_, Problem>(units::integer(word.part(text), "a mark", 0, i64::from(u32::MAX))? as u32);
     let (value, mask) = (number(value)?, number(mask)?);
+    // fw_change of cls_fw.c.
+    if value == 0 {
+        return Err(word
+            .problem("the mark 0 for a filter `fw`, which the kernel refuses")
+            .help("packets without a mark go on to the filters behind, and to the default class"));
+    }
     let Which::Match(also) = Which::of(also) else { return Ok(Which::Nothing) };
     Ok(if value & !mask == 0 { Which::Mark(Mark { mask, value, also }) } else { Which::Nothing })
 }

@@ -147,10 +147,26 @@ fn words<'a>(text: &'a str, line: &Range<usize>) -> impl Iterator<Item = Word<'a
 /// Whether a line is a command of tc that changes something, also one of `tc -batch`.
 fn gives_a_command(line: &str) -> bool {
     const CHANGES: [&str; 6] = ["add", "change", "replace", "delete", "del", "link"];
+    const OBJECTS: [&str; 4] = ["qdisc", "class", "filter", "chain"];
+    // tc takes their beginnings, too.
+    let begins =
+        |known: &[&str], word: &str| known.iter().any(|known| !word.is_empty() && known.starts_with(word));
+    let changes = |words: &[&str]| match words {
+        [object, verb, ..] => begins(&OBJECTS, object) && begins(&CHANGES, verb),
+        _ => false,
+    };
     let is_tc = |word: &&str| word.rsplit('/').next() == Some("tc");
-    let of_batch = line.split_whitespace().take(2).collect::<Vec<_>>();
-    matches!(of_batch[..], ["qdisc" | "class" | "filter" | "chain", verb] if CHANGES.contains(&verb))
-        || line.split_whitespace().skip_while(|word| !is_tc(word)).any(|word| CHANGES.contains(&word))
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let behind: Vec<&str> = words
+        .iter()
+        .copied()
+        .skip_while(|word| !is_tc(word))
+        .skip(1)
+        .skip_while(|word| word.starts_with('-'))
+        .collect();
+    matches!(words[..], [object, ..] if OBJECTS.contains(&object)) && changes(&words)
+        || changes(&behind)
+        || behind.iter().any(|word| CHANGES.contains(word))
 }
 
 /// The device that a command asks about: `$ tc -s qdisc show dev eth1`.

@@ -185,9 +185,11 @@ impl Script {
     /// As [`Script::devices`].
     pub fn leaves_nothing(&self, exact: bool) -> Result<bool, ScenarioError> {
         let configures = |command: &Command| !matches!(command.verb, Verb::Show | Verb::Delete);
+        let deletes = |command: &Command| command.verb == Verb::Delete;
         let is_plain = |device: &Device| device.egress.keys.is_empty() && device.ingress.keys.is_empty();
         Ok(self.later.is_empty()
             && self.commands.iter().any(configures)
+            && self.commands.iter().any(deletes)
             && self.devices(exact)?.iter().all(is_plain))
     }
 

@@ -612,5 +612,5 @@ fn no_band(qdisc: &Qdisc, class: Handle) -> Option<Problem> {
 }
 
 fn nothing_there() -> String {
-    "There is nothing to delete: tc would report an error and the script would continue.".into()
+    "There is nothing to delete: tc would report an error, and a script without `set -e` goes on.".into()
 }

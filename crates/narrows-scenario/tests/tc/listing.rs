@@ -120,3 +120,17 @@ fn wrong_words_are_shown_where_they_stand() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("`soon` is not a time") && error.contains("x.txt:1:59"), "{error}");
 }
+
+/// A command among what tc prints is one in its short form, too: what is printed is then the answer.
+#[test]
+fn short_commands_are_commands() {
+    let printed = "qdisc netem 8003: dev eth0 root refcnt 2 limit 1000 delay 77ms\n";
+    for command in
+        ["$ tc qd a dev eth0 root netem delay 2ms", "tc -s qdisc repl dev eth0 root netem delay 2ms"]
+    {
+        assert_eq!(keys(&format!("{command}\n{printed}")), ["link.up.delay=\"2ms\""], "{command}");
+    }
+    let changes = format!("[root@a ~]# tc qdisc chang dev eth0 root netem delay 2ms\n{printed}");
+    let error = Script::parse(&changes, "x.sh").unwrap().assignments(false).unwrap_err();
+    assert!(error.to_string().contains("nothing to change there"), "{error}");
+}

@@ -136,6 +136,18 @@ fn ports_have_names() {
 }
 
 #[test]
+fn filters_have_marks_above_zero() {
+    for mark in ["0", "0x0", "0/0xff"] {
+        fails(
+            &format!("{TREE}tc filter add dev eth0 parent 1: handle {mark} fw flowid 1:10\n"),
+            "the mark 0 for a filter `fw`, which the kernel refuses",
+            &format!("{mark} fw"),
+            &["default class"],
+        );
+    }
+}
+
+#[test]
 fn what_iptables_says_that_packets_do_not_carry() {
     for (line, title, at, says) in [
         (
