@@ -1,6 +1,6 @@
 //! A script as it is read: what its commands come to, one by one, as a shell would run them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use narrows_core::Duration;
@@ -61,6 +61,8 @@ pub(super) struct Reading {
     default: Option<Range<usize>>,
     /// Rules that translate addresses, and the device by which such packets leave.
     translated: Vec<(Range<usize>, Option<String>)>,
+    /// The devices that commands configure.
+    configured: BTreeSet<String>,
     /// A program that lasts, since the last command that configures something.
     lasting: Option<String>,
     /// Rules that are taken away after a `sleep`, and how many commands are before them.
@@ -173,6 +175,9 @@ impl Reading {
 
     fn command(&mut self, command: Command) {
         self.tell_of_lasting(&command);
+        if !matches!(command.verb, Verb::Show | Verb::Delete) {
+            self.configured.extend(command.device.clone());
+        }
         let Script { later, commands, .. } = &mut self.script;
         let last = later.last().map_or(Duration::ZERO, |moment| moment.at);
         if command.verb != Verb::Show && self.now > last {
@@ -186,11 +191,9 @@ impl Reading {
         if command.verb == Verb::Show {
             return;
         }
-        let is_there = |before: &Command| {
-            before.device == command.device && !matches!(before.verb, Verb::Show | Verb::Delete)
-        };
         let Some(name) = self.lasting.take() else { return };
-        let again = self.script.commands.iter().any(is_there) && command.parent == Some(Parent::Root);
+        let is_there = command.device.as_ref().is_some_and(|device| self.configured.contains(device));
+        let again = is_there && command.parent == Some(Parent::Root);
         if again && self.script.later.last().map_or(Duration::ZERO, |moment| moment.at) == self.now {
             let words = format!(
                 "`{name}` before this runs with what is configured until then, and takes no time here: what the script comes to is what it configures last. With `sleep` in its place this happens so much later."
@@ -201,10 +204,7 @@ impl Reading {
 
     /// A device gets no queue: as a link without a rate has none, the one that it has is taken away.
     fn no_queue(&mut self, device: &str, span: Range<usize>) -> Result<(), Problem> {
-        let configures = |command: &Command| {
-            command.device.as_deref() == Some(device) && !matches!(command.verb, Verb::Show | Verb::Delete)
-        };
-        if self.script.commands.iter().any(configures) {
+        if self.configured.contains(device) {
             let text = format!("qdisc del dev {device} root");
             let command = Command::read(&mut Words::new(&text), span, &mut self.shared)?;
             self.command(command);
@@ -223,9 +223,7 @@ impl Reading {
         }
         let device = given.device.clone();
         if let Some(length) = given.length {
-            let is_there =
-                |command: &Command| command.verb != Verb::Show && command.device.as_deref() == Some(&*device);
-            match self.script.commands.iter().any(is_there) {
+            match self.configured.contains(&device) {
                 true => passed.words += " Those that are there keep the length that they have.",
                 false => drop(self.script.lengths.insert(device.clone(), length)),
             }
@@ -239,16 +237,15 @@ impl Reading {
 
     fn sleep(&mut self, time: Duration, span: Range<usize>) -> Result<(), Problem> {
         // Before the first discipline there is nothing that could be different meanwhile.
-        let configures = |command: &Command| !matches!(command.verb, Verb::Show | Verb::Delete);
-        let words = match self.script.commands.iter().any(configures) {
-            true => {
+        let words = match self.configured.is_empty() {
+            false => {
                 if let Some((device, span)) = self.down.pop_first() {
                     return Err(stays_down(&device, &span));
                 }
                 self.now += time;
                 format!("What follows happens {} after the start.", self.now)
             }
-            false => "Nothing is configured yet, so it has no effect.".to_owned(),
+            true => "Nothing is configured yet, so it has no effect.".to_owned(),
         };
         self.script.sleeps.push((self.script.commands.len(), Passed { span, words }));
         Ok(())

@@ -125,12 +125,11 @@ impl Script {
             all.retain(|name| !intermediate.contains(name));
         }
         // One from which things are only removed has nothing that packets meet: it is no end of the link if another is.
-        let has_more = |name: &str| {
-            let mut own = self.commands.iter().filter(|command| command.device.as_deref() == Some(name));
-            own.any(|command| !matches!(command.verb, Verb::Show | Verb::Delete))
-        };
-        if all.iter().any(|name| has_more(name)) {
-            all.retain(|name| has_more(name));
+        let configures = |command: &&Command| !matches!(command.verb, Verb::Show | Verb::Delete);
+        let configured: BTreeSet<&str> =
+            self.commands.iter().filter(configures).filter_map(|command| command.device.as_deref()).collect();
+        if all.iter().any(|name| configured.contains(name)) {
+            all.retain(|name| configured.contains(name));
         }
         all
     }
