@@ -578,6 +578,10 @@ fn functions_that_may_return_in_between() {
 #[test]
 fn values_of_the_surroundings_are_optional() {
     let add = "tc qdisc add dev ${DEV:-eth0} root netem delay 2ms $MORE ${LIST[@]}\n";
+    // What has no value may still be the name of a device.
+    let named = "IF=$OUT\niptables -t mangle -A POSTROUTING -o $IF -p tcp -j MARK --set-mark 1\n\
+        tc qdisc add dev $IF root handle 1: prio\ntc filter add dev $IF parent 1: handle 1 fw flowid 1:1\n";
+    assert!(keys(named).concat().contains("protocol = \"tcp\""), "{:?}", keys(named));
     let given = |name: &str, value: &str| {
         let variables = [(name.to_owned(), value.to_owned())];
         let start = narrows_scenario::Start { variables: &variables, ..narrows_scenario::Start::default() };

@@ -48,7 +48,12 @@ impl Runner<'_> {
                     raw.strip_prefix('$').map(|name| name.trim_start_matches('{').trim_end_matches('}'));
                 let name = name.map(|name| name.trim_end_matches("[@]").trim_end_matches("[*]"));
                 // A device has a name, whichever it is.
-                let is_device = all.last().is_some_and(|last| last.text == "dev");
+                let is_device = all.last().is_some_and(|last| {
+                    matches!(
+                        last.text.as_str(),
+                        "dev" | "-i" | "-o" | "--in-interface" | "--out-interface" | "-n" | "via"
+                    )
+                });
                 // `$sudo tc …`: the prompt of a session, and no blank behind it.
                 let programs = ["sudo", "tc", "ip", "ping", "iperf", "iperf3"];
                 if let Some(program) =
