@@ -128,7 +128,7 @@ error: `$fwcmd` is a variable of a shell that is not set
 5 | ${fwcmd} add 100 allow in
   | ^^^^^^^^
   |
-  = help: set it above, as in: fwcmd=eth0, or give it: --env fwcmd=eth0
+  = help: set it above, as in: fwcmd=VALUE, or give it: --env fwcmd=VALUE
 "#,
     );
 }

@@ -691,7 +691,7 @@ fn what_is_not_understood_is_said_with_its_place() {
             "tc qdisc ad dev $DEV root htb\n",
             "`$DEV` is a variable of a shell that is not set",
             "$DEV",
-            &["set it above, as in: DEV=eth0"],
+            &["set it above, as in: DEV=VALUE"],
         ),
         ("tc clas add dev eth0\n", "the kind of the class is missing", "clas", &[]),
         ("tc klass add dev eth0\n", "`klass` is not understood", "klass", &["did you mean `class`?"]),

@@ -125,7 +125,7 @@ impl Runner<'_> {
             (None, _) => {
                 let mut field = Field::wrong(
                     Problem::new(format!("`${name}` is a variable of a shell that is not set"))
-                        .help(format!("set it above, as in: {name}=eth0, or give it: --env {name}=eth0")),
+                        .help(format!("set it above, as in: {name}=VALUE, or give it: --env {name}=VALUE")),
                 );
                 if let Some(unknown) = &mut field.unknown {
                     unknown.what = Missing::Unset;
