@@ -312,3 +312,39 @@ fn statistics_of_a_run_say_what_waits() {
     started.tell("go");
     sound(&started.wait().expect(0).json());
 }
+
+/// The example sends echo requests of IPv4 through a class of their own: real packets, by their type.
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn types_of_icmp_choose_classes_of_real_packets() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tc/echoes.sh");
+    let pings = "ping -q -c 3 -i 0.01 $NARROWS_SERVER && ping -q -c 3 -i 0.01 $NARROWS_SERVER6";
+    let ended = finish(&mut run(["--quiet", "--tc", script.to_str().unwrap()], pings)).expect(0);
+    // `rtt min/avg/max/mdev = 100.2/100.3/100.4/0.1 ms`
+    let least: Vec<f64> = ended
+        .out
+        .lines()
+        .filter_map(|line| line.split_once(" = ")?.1.split('/').next()?.parse().ok())
+        .collect();
+    let [four, six] = least[..] else { panic!("{ended}") };
+    assert!(four >= 100.0 && six < 100.0, "{ended}");
+}
+
+/// `--env` sets variables that a script of tc or ipfw takes from its environment.
+#[test]
+fn variables_of_the_environment_are_given() {
+    let scratch = Scratch::new();
+    let tc = scratch.write("shape.sh", "tc qdisc add dev $DEV root netem delay ${D}ms\n");
+    let ipfw =
+        scratch.write("shape.ipfw", "ipfw pipe 1 config delay ${D}ms\nipfw add pipe 1 ip from any to any\n");
+    for (tool, script, delay) in [("tc", &tc, "delay = \"20ms\""), ("ipfw", &ipfw, "delay = \"20ms\"")] {
+        let script = script.to_str().unwrap();
+        let given =
+            finish(&mut narrows([tool, "check", script, "--env", "D=20", "--env", "DEV=eth7"])).expect(0);
+        assert!(given.out.contains(delay), "{given}");
+        let lacking = finish(&mut narrows([tool, "check", script, "--env", "DEV=eth7"])).expect(2);
+        assert!(lacking.err.contains("or give it: --env D=VALUE"), "{lacking}");
+        let wrong = finish(&mut narrows([tool, "check", script, "--env", "1D=20"])).expect(2);
+        assert!(wrong.err.contains("\"1D=20\" is not a variable: write NAME=VALUE"), "{wrong}");
+    }
+}

@@ -201,6 +201,11 @@ impl Command {
         })
     }
 
+    /// Whether it puts something somewhere, or changes it.
+    pub(super) fn configures(&self) -> bool {
+        !matches!(self.verb, Verb::Show | Verb::Delete)
+    }
+
     /// Whether it takes everything away where packets leave by its device.
     pub(super) fn is_root_deleted(&self) -> bool {
         self.verb == Verb::Delete && self.parent == Some(Parent::Root) && matches!(self.body, Body::Qdisc(_))

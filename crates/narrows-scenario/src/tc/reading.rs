@@ -175,7 +175,7 @@ impl Reading {
 
     fn command(&mut self, command: Command) {
         self.tell_of_lasting(&command);
-        if !matches!(command.verb, Verb::Show | Verb::Delete) {
+        if command.configures() {
             self.configured.extend(command.device.clone());
         }
         let Script { later, commands, .. } = &mut self.script;
@@ -341,9 +341,8 @@ impl Reading {
             let is_deleted = |device: &Option<String>| {
                 later.iter().any(|command| command.device == *device && command.is_root_deleted())
             };
-            let mut configured =
-                earlier.iter().filter(|command| !matches!(command.verb, Verb::Show | Verb::Delete));
-            let only_deletes = later.iter().all(|command| matches!(command.verb, Verb::Show | Verb::Delete));
+            let mut configured = earlier.iter().filter(|command| command.configures());
+            let only_deletes = !later.iter().any(Command::configures);
             if !(only_deletes && configured.all(|command| is_deleted(&command.device))) {
                 self.problems.push(comes_late(span));
             }

@@ -125,9 +125,9 @@ impl Script {
             all.retain(|name| !intermediate.contains(name));
         }
         // One from which things are only removed has nothing that packets meet: it is no end of the link if another is.
-        let configures = |command: &&Command| !matches!(command.verb, Verb::Show | Verb::Delete);
+        let configuring = self.commands.iter().filter(|command| command.configures());
         let configured: BTreeSet<&str> =
-            self.commands.iter().filter(configures).filter_map(|command| command.device.as_deref()).collect();
+            configuring.filter_map(|command| command.device.as_deref()).collect();
         if all.iter().any(|name| configured.contains(name)) {
             all.retain(|name| configured.contains(name));
         }
@@ -183,11 +183,10 @@ impl Script {
     /// # Errors
     /// As [`Script::devices`].
     pub fn leaves_nothing(&self, exact: bool) -> Result<bool, ScenarioError> {
-        let configures = |command: &Command| !matches!(command.verb, Verb::Show | Verb::Delete);
         let deletes = |command: &Command| command.verb == Verb::Delete;
         let is_plain = |device: &Device| device.egress.keys.is_empty() && device.ingress.keys.is_empty();
         Ok(self.later.is_empty()
-            && self.commands.iter().any(configures)
+            && self.commands.iter().any(Command::configures)
             && self.commands.iter().any(deletes)
             && self.devices(exact)?.iter().all(is_plain))
     }

@@ -182,11 +182,15 @@ impl Runner<'_> {
         if trial.prints {
             self.output.iter_mut().for_each(|output| output.is_unknown = true);
         }
-        for name in trial.changed {
-            self.values.put(&name, Value::One(Scalar::Missing(Missing::Doubt, name.clone())));
-        }
+        self.doubt_values(trial.changed);
         self.status = Status::QUESTION;
         Flow::MayReturn
+    }
+
+    fn doubt_values(&mut self, names: Vec<String>) {
+        for name in names {
+            self.values.put(&name, Value::One(Scalar::Missing(Missing::Doubt, name.clone())));
+        }
     }
 
     /// What may have been done or not: the values of its variables are not known.
@@ -204,9 +208,7 @@ impl Runner<'_> {
                 }
                 continue;
             }
-            for name in trial.changed {
-                self.values.put(&name, Value::One(Scalar::Missing(Missing::Doubt, name.clone())));
-            }
+            self.doubt_values(trial.changed);
         }
         self.status = Status::SUCCESS;
     }

@@ -74,7 +74,7 @@ impl Runner<'_> {
                 (word.text, word.unknown) = (String::new(), None);
             }
         }
-        words.iter_mut().for_each(|word| self.is_of_host(word));
+        words.iter_mut().for_each(doubt_files);
         if let Some(word) = words.iter().find(|word| word.unknown.is_some()) {
             let scalar = self.scalar(word, &name);
             let is_argument = word.unknown.as_ref().is_some_and(|unknown| unknown.what == Missing::Argument);
@@ -136,15 +136,6 @@ impl Runner<'_> {
         let flow = self.body(body);
         self.once = once;
         self.turn(flow, wrong).unwrap_or(Flow::On)
-    }
-
-    /// Names of files of the host, in place of which a shell puts those that there are, are not known.
-    fn is_of_host(&self, word: &mut Expanded) {
-        let is_pattern = word.text.starts_with('/') && word.text.contains(['*', '?']);
-        if is_pattern && word.unknown.is_none() && self.source.text.contains(&word.text) {
-            let problem = Problem::new(format!("{} are files of the host", Found(&word.text))).help(NOT_RUN);
-            word.unknown = Some(Box::new(Unknown { problem, what: Missing::File, is_named: true }));
-        }
     }
 
     /// The commands of a loop.
@@ -475,5 +466,14 @@ impl Runner<'_> {
         let result = run(self);
         self.is_without = before;
         result
+    }
+}
+
+/// Names of files of the host, in place of which a shell puts those that there are, are not known.
+fn doubt_files(word: &mut Expanded) {
+    let is_pattern = word.text.starts_with('/') && word.text.contains(['*', '?']);
+    if is_pattern && word.unknown.is_none() {
+        let problem = Problem::new(format!("{} are files of the host", Found(&word.text))).help(NOT_RUN);
+        word.unknown = Some(Box::new(Unknown { problem, what: Missing::File, is_named: true }));
     }
 }

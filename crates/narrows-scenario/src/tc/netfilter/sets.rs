@@ -263,7 +263,7 @@ fn item(word: Word<'_>, part: Part) -> Result<Item, Problem> {
                     if WITH_TYPES.contains(&number) {
                         return Err(word
                             .problem("types of ICMP in an entry")
-                            .help("packets of ICMP are not told apart by their types here"));
+                            .help("rules match them by themselves: -p icmp --icmp-type echo-request"));
                     }
                     if !WITH_PORTS.contains(&number) {
                         return match (part, ports) {
