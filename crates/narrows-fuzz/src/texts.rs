@@ -218,26 +218,27 @@ pub fn tc(bytes: &[u8]) {
             let read = Scenario::parse_with(&made, "made.toml", Files::default());
             let read = read.unwrap_or_else(|error| panic!("{text}\nmade\n{made}\n{error}"));
             for (_, direction) in read.links.iter().flat_map(|link| link.directions()) {
-                direction.tc(scripts::Handle::FIRST).iter().for_each(shown_again);
+                direction.tc(scripts::Handle::FIRST).iter().for_each(|tree| shown_again(tree, exact, text));
             }
         }
     }
 }
 
-/// What can be shown in full makes the same once more.
-fn shown_again(tree: &scripts::CurrentConfig) {
+/// What can be shown in full makes the same once more, read as `text` was, of which it was made: the single queue of a NetEm
+/// without options is a FIFO of a link with two queues.
+fn shown_again(tree: &scripts::CurrentConfig, exact: bool, text: &str) {
     if !tree.unrepresentable.is_empty() || tree.filters.iter().any(|filter| filter.words.is_none()) {
         return;
     }
     let commands = tree.commands("eth0");
     let script =
         scripts::Script::parse(&commands, "shown").unwrap_or_else(|error| panic!("{commands}\n{error}"));
-    let made = script.scenario_text(false).unwrap_or_else(|error| panic!("{commands}\n{error}"));
+    let made = script.scenario_text(exact).unwrap_or_else(|error| panic!("{commands}\n{error}"));
     let read = Scenario::parse_with(&made, "made.toml", Files::default());
     let read = read.unwrap_or_else(|error| panic!("{commands}\nmade\n{made}\n{error}"));
     let (_, first) = read.links[0].directions()[0].clone();
     let again = first.tc(scripts::Handle::FIRST).map(|tree| tree.commands("eth0")).unwrap_or_default();
-    assert_eq!(renumbered(&again), renumbered(&commands), "{commands}\nmade\n{made}");
+    assert_eq!(renumbered(&again), renumbered(&commands), "{text}\nmade\n{commands}\nmade\n{made}");
 }
 
 /// Commands with handles in the order in which they come: a qdisc whose handle the scenario does not keep gets another.

@@ -313,11 +313,23 @@ impl Gateway {
         self.ready.drain(..)
     }
 
-    /// Its counters.
-    pub(crate) fn counts(&self) -> RouterReport {
+    /// So many packets that cross were lost before the engine took them: they count as if they had not come.
+    pub(crate) fn lost(&mut self, packets: u64) {
+        self.counts.arrived_packets -= packets;
+        self.counts.forwarded_packets -= packets;
+    }
+
+    /// Its counters, without so many packets that cross and that the engine has not taken yet.
+    pub(crate) fn counts(&self, not_taken: u64) -> RouterReport {
         let waiting: usize = self.neighbours.iter().map(Neighbours::waiting).sum();
         let rebindings = self.translation.as_ref().map_or(0, Translation::rebindings);
-        RouterReport { waiting_packets: waiting as u64, rebindings, ..self.counts.clone() }
+        RouterReport {
+            arrived_packets: self.counts.arrived_packets - not_taken,
+            forwarded_packets: self.counts.forwarded_packets - not_taken,
+            waiting_packets: waiting as u64,
+            rebindings,
+            ..self.counts.clone()
+        }
     }
 
     /// How many ICMP errors the rate limit suppressed, with the router's name.

@@ -13,6 +13,7 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -256,6 +257,30 @@ fn connections_cross_with_losses_and_every_packet_is_accounted_for() {
             "{up:#}"
         );
         assert!(up["duplicated_packets"].as_u64() >= Some(1), "{up:#}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_router_that_ends_amid_packets_accounts_for_each() {
+    let bed = Bed::new([1500, 1500]);
+    for _ in 0..5 {
+        let route = bed.route(&["--delay", "1ms", "--json", "-"]);
+        let floods = AtomicBool::new(true);
+        let report = thread::scope(|scope| {
+            scope.spawn(|| {
+                let client = socket(&bed.client, CLIENT[0]);
+                while floods.load(Relaxed) {
+                    // The cable may have no room.
+                    let _ = client.send_to(&[0; 100], (SERVER[0], 9));
+                }
+            });
+            thread::sleep(Duration::from_millis(100));
+            let report = end(route).expect(0).json();
+            floods.store(false, Relaxed);
+            report
+        });
+        assert!(router(&report)["forwarded_packets"].as_u64() > Some(0), "{report:#}");
     }
 }
 

@@ -86,7 +86,7 @@ impl DataLoop {
             answered: self.ports.iter().map(|port| port.answered).sum(),
             rejections: self.rejections,
             silenced: self.silenced(),
-            gateway: self.gateway.as_ref().map(|gateway| gateway.counts()),
+            gateway: self.gateway.as_ref().map(|gateway| gateway.counts(self.inputs.len() as u64)),
             engine_at: self.engine.now(),
         }
     }

@@ -106,6 +106,7 @@ impl DataLoop {
     /// Counts what had arrived by `end` and was not read: it is lost.
     pub(super) fn lose_unread(&mut self, end: Time) -> Result<(), LoopError> {
         for input in self.inputs.extract_if(.., |input| input.at <= end) {
+            self.gateway.iter_mut().for_each(|gateway| gateway.lost(1));
             self.meter.receive_ring_dropped(input.port, 1);
             self.frames.recycle(input.received.frame);
         }

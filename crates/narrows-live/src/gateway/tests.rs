@@ -76,7 +76,7 @@ fn resolve(gateway: &mut Gateway, to: &str) {
 
 /// Every packet that arrived is accounted for.
 fn sound(gateway: &Gateway) -> RouterReport {
-    let counts = gateway.counts();
+    let counts = gateway.counts(0);
     let went = counts.forwarded_packets
         + counts.local_packets
         + counts.hop_limit_packets
