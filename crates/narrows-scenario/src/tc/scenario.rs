@@ -95,6 +95,16 @@ impl Script {
                 }
             }
         }
+        for (link, way, _) in said.keys().filter(|(.., key)| *key == "exact-netem") {
+            let beside = |key| said.contains_key(&(link.clone(), *way, key));
+            if beside("policer") || beside("ingress") {
+                let title = format!(
+                    "{link}.{} would have the kernel's single queue, which --exact-netem asks for, and filters with actions",
+                    way.name()
+                );
+                return Err(self.error(Problem::new(title).help("leave out --exact-netem, or these filters")));
+            }
+        }
         Ok(said)
     }
 

@@ -609,6 +609,17 @@ fn redirections_that_a_link_cannot_have() {
 }
 
 #[test]
+fn the_kernels_single_queue_has_no_filters_before_it() {
+    let text = "tc qdisc add dev eth0 ingress\n\
+        tc filter add dev eth0 ingress matchall action police rate 50mbit burst 64k drop\n\
+        tc qdisc add dev eth1 root netem delay 3ms\n";
+    let script = Script::parse(text, "x.sh").unwrap();
+    script.scenario_text(false).unwrap();
+    let error = script.scenario_text(true).unwrap_err().to_string();
+    assert!(error.contains("link.down would have the kernel's single queue"), "{error}");
+}
+
+#[test]
 fn devices_in_network_namespaces() {
     let text = "ip netns exec a tc qdisc add dev eth0 root pfifo limit 1\ntc -n b qdisc add dev eth0 root pfifo limit 2\n";
     assert_eq!(keys(text), ["link.up.queue=\"1 packet\"", "link.down.queue=\"2 packets\""]);
