@@ -18,6 +18,7 @@ mod bands;
 mod before;
 mod both;
 mod bucket;
+mod cabling;
 mod cake_filters;
 mod cbs;
 mod class;

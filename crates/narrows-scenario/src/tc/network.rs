@@ -1,8 +1,9 @@
 //! The network around the devices of a script: a link between two hosts for one or two of them, and a router with a host behind
-//! each device for more.
+//! each device for more; or the network that the script itself makes of namespaces ([`super::cabling`]).
 
 use std::collections::BTreeSet;
 
+use super::cabling;
 use super::command::{Command, Parent};
 use super::script::is_loopback;
 use super::{Device, Keys, Script};
@@ -88,10 +89,24 @@ impl Placed {
 }
 
 impl Script {
-    /// Whether its network is one of a router: it configures more devices than a link has ends, or two between which a
-    /// machine forwards.
+    /// Whether its network has more than a link between two hosts: it configures more devices than a link has ends, or two between
+    /// which a machine forwards, or that are on different links of a network that it makes itself.
     pub fn has_router(&self) -> bool {
-        self.known.is_empty() && (self.names().len() > 2 || self.forwards())
+        self.known.is_empty() && (self.names().len() > 2 || self.own_network().is_some() || self.forwards())
+    }
+
+    /// The network that the script makes itself of namespaces.
+    fn own_network(&self) -> Option<cabling::Network> {
+        let names = self.names();
+        if !self.known.is_empty() || names.len() > MOST {
+            return None;
+        }
+        self.cabling.network(&names)
+    }
+
+    /// What is not as in the script about that network.
+    pub(super) fn notes_of_network(&self) -> Vec<String> {
+        self.own_network().map(|network| network.notes).unwrap_or_default()
     }
 
     /// Whether packets that arrive at one of two devices, and leave by the other, have the same twice: a rate here and a rate
@@ -114,6 +129,10 @@ impl Script {
 
     /// The place of each device that commands change, in the order in which they are named.
     pub(super) fn places(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
+        if let Some(mut own) = self.own_network() {
+            let place = |name| own.places.remove(name).map(|place| (name, place));
+            return Ok(self.names().into_iter().filter_map(place).collect());
+        }
         if self.has_router() { self.around_a_router() } else { self.at_two_hosts() }
     }
 
@@ -203,10 +222,10 @@ impl Script {
     /// If there are too many devices.
     pub fn network(&self) -> Result<Scenario, ScenarioError> {
         let places = self.places()?;
-        let links = places.len();
+        let links = self.own_network().map_or(places.len(), |own| own.links.len());
         let plain: Vec<_> = places.into_iter().map(|(name, place)| Placed::empty(name, place)).collect();
         let name =
-            if self.has_router() { format!("a router with {links} links") } else { "a plain wire".into() };
+            if self.has_router() { format!("a network of {links} links") } else { "a plain wire".into() };
         Scenario::parse(&self.network_text(&plain), &name)
     }
 
@@ -214,6 +233,14 @@ impl Script {
     pub(super) fn network_text(&self, placed: &[Placed]) -> String {
         if !self.has_router() {
             return two_hosts::text([], placed.iter().flat_map(Placed::keys));
+        }
+        if let Some(own) = self.own_network() {
+            return own.text(|link| {
+                let mut text = String::new();
+                let of_link = placed.iter().filter(|one| one.place.link == link);
+                two_hosts::put_keys(&mut text, link, of_link.flat_map(Placed::keys));
+                text
+            });
         }
         let mut text = format!("[routers.{ROUTER}]\n");
         for Placed { place, .. } in placed {
@@ -252,7 +279,7 @@ fn end_of_the_link(device: &str) -> Option<Way> {
 }
 
 /// A name that a scenario allows, and nothing else has.
-fn unique(device: &str, taken: &mut Vec<String>) -> String {
+pub(super) fn unique(device: &str, taken: &mut Vec<String>) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let plain: String = device.chars().take(40).map(allowed).collect();
     let numbered = (2..).map(|number| format!("{plain}-{number}"));

@@ -444,7 +444,7 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     let is_inside = namespace_of_ip(words).is_some();
     let object = words.peek()?.text;
     // The program in a namespace could be any.
-    if is_inside && matches!(object.rsplit('/').next(), Some("ethtool" | "ifconfig" | "sysctl")) {
+    if is_inside && OTHERS.iter().any(|(known, _)| object.rsplit('/').next() == Some(known)) {
         return passed_over(words);
     }
     if is_inside && unknown(words).is_some() {

@@ -129,6 +129,9 @@ impl Reading {
                 words: format!("{said}: a shell has no word in its place."),
             });
         }
+        if call.role == Role::Command {
+            self.script.cabling.take(&words, self.configured.is_empty());
+        }
         let read = line::read(call, &mut self.shared);
         match read.and_then(|line| line.map_or(Ok(Answer::Ran), |line| self.line(line, call))) {
             Ok(answer) => answer,

@@ -76,7 +76,10 @@ impl Script {
             // A device may be configured for the first time after a `sleep`.
             None => Placed::empty(name, place),
         };
-        let all: Vec<Placed> = places.into_iter().map(place).collect();
+        let mut all: Vec<Placed> = places.into_iter().map(place).collect();
+        if let Some(first) = all.first_mut() {
+            first.device.egress.notes.splice(0..0, self.notes_of_network());
+        }
         self.said(&all)?;
         Ok(all)
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use narrows_core::Duration;
 
 use super::action::PRIORITY_COMES_LATE;
+use super::cabling::Cabling;
 use super::command::{Body, Command, Place};
 use super::counted;
 use super::hooks::Target;
@@ -41,6 +42,8 @@ pub struct Script {
     pub(super) mtus: BTreeMap<String, u32>,
     /// The queue lengths of devices (`txqueuelen`).
     pub(super) lengths: BTreeMap<String, u32>,
+    /// How it joins network namespaces.
+    pub(super) cabling: Cabling,
     /// What `sleep` puts off.
     pub(super) later: Vec<Moment>,
     /// Which of it happens again and again.

@@ -13,6 +13,7 @@ mod later;
 mod listing;
 mod managed;
 mod marks;
+mod namespaces;
 mod network;
 mod on_link;
 mod scripts;

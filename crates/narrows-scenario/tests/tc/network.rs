@@ -5,7 +5,7 @@ use narrows_scenario::tc::Script;
 
 use super::{fails, keys};
 
-fn scenario(text: &str) -> (String, Scenario) {
+pub(super) fn scenario(text: &str) -> (String, Scenario) {
     let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
     let made = script.scenario_text(false).unwrap_or_else(|error| panic!("{error}"));
     let read = Scenario::parse(&made, "made").unwrap_or_else(|error| panic!("{error}\n{made}"));
@@ -26,7 +26,7 @@ fn scenario(text: &str) -> (String, Scenario) {
     }
 }
 
-fn ends(scenario: &Scenario) -> Vec<(&str, [&str; 2])> {
+pub(super) fn ends(scenario: &Scenario) -> Vec<(&str, [&str; 2])> {
     scenario
         .links
         .iter()

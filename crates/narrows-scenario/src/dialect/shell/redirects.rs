@@ -14,6 +14,8 @@ use crate::files;
 
 /// The longest file that a script writes.
 const LONGEST_WRITTEN: usize = 1 << 20;
+/// The folder of the kernel's settings.
+const SETTINGS: &str = "/proc/sys/";
 
 impl Runner<'_> {
     pub(super) fn command(&mut self, command: &Command) -> Flow {
@@ -38,12 +40,16 @@ impl Runner<'_> {
         let printed = is_kept.then(|| self.output.replace(Output::default()));
         let was_piped = self.is_piped;
         self.is_piped &= before.is_none();
-        let flow = self.node(command);
+        let mut flow = self.node(command);
         self.is_piped = was_piped;
         if let Some(printed) = printed {
             let own = std::mem::replace(&mut self.output, printed).unwrap_or_default();
-            if let Some((file, appends)) = output.flatten() {
-                self.write(file, appends, own);
+            match output.flatten() {
+                Some((file, _)) if file.starts_with(SETTINGS) && flow == Flow::On => {
+                    flow = self.set_of_kernel(&file[SETTINGS.len()..], &own, &command.span);
+                }
+                Some((file, appends)) => self.write(file, appends, own),
+                None => {}
             }
         }
         if let Some(before) = before {
@@ -58,6 +64,22 @@ impl Runner<'_> {
         let text = before.filter(|_| !printed.is_unknown).map(|before| before + &printed.text);
         let file = file.strip_prefix("./").map_or(file.clone(), str::to_owned);
         self.written.insert(file, text.filter(|text| text.len() < LONGEST_WRITTEN));
+    }
+
+    /// `echo 1 > /proc/sys/net/ipv4/ip_forward` is `sysctl -w net.ipv4.ip_forward=1`.
+    fn set_of_kernel(&mut self, key: &str, value: &Output, span: &Range<usize>) -> Flow {
+        if value.is_unknown {
+            return Flow::On;
+        }
+        let setting = format!("{}={}", key.replace('/', "."), value.text.trim_end());
+        let word = |text: &str| Expanded {
+            text: text.to_owned(),
+            span: self.place(span),
+            unknown: None,
+            vanishes: false,
+        };
+        let words = ["sysctl", "-w", &setting].map(word);
+        self.program(&words, span)
     }
 
     /// What redirections change: what can be read, and whether what is printed goes elsewhere, to a file with that name.

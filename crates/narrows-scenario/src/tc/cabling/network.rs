@@ -1,0 +1,411 @@
+//! The network that veth pairs and bridges make of namespaces.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use super::super::network::{Place, unique};
+use super::{Cabling, Kind, Made, Namespace};
+use crate::Scenario;
+use crate::host::Address;
+use crate::link::Way;
+
+/// The namespace of the script itself.
+const OWN: &str = "host";
+
+/// A network of hosts, routers and switches.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Network {
+    /// The hosts, routers and switches, as a scenario has them.
+    pub(in super::super) nodes: String,
+    /// The links: their names, and what they join.
+    pub(in super::super) links: Vec<(String, [String; 2])>,
+    /// The place of each configured device.
+    pub(in super::super) places: BTreeMap<String, Place>,
+    /// What is not as in the script, for people.
+    pub(in super::super) notes: Vec<String>,
+}
+
+/// What a link ends at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Spot {
+    Machine(Namespace),
+    Bridge(usize),
+}
+
+/// A link: where its ends are, and the device there. A bridge has none at the machine's own link to it.
+struct Edge {
+    spots: [Spot; 2],
+    devices: [Option<usize>; 2],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Host,
+    Router,
+    Switch,
+}
+
+impl Cabling {
+    /// The network, if the script makes all of these devices and joins them in more than one link. `None` also if a link between
+    /// two hosts is the same: with the ends of one pair, or of two of a chain, one in each direction.
+    pub(in super::super) fn network(&self, configured: &[&str]) -> Option<Network> {
+        let made: BTreeMap<String, usize> = (0..self.devices.len())
+            .filter(|number| self.devices[*number].is_there)
+            .map(|number| (self.devices[number].key(), number))
+            .collect();
+        let devices: Option<Vec<usize>> = configured.iter().map(|name| made.get(*name).copied()).collect();
+        let devices = devices?;
+        if devices.len() < 2 || self.is_one_pair(&devices) {
+            return None;
+        }
+        let mut edges = self.edges(&devices);
+        if edges.iter().any(|edge| edge.spots[0] == edge.spots[1]) {
+            return None;
+        }
+        keep_joined(&mut edges, &devices);
+        let laid = Laid { cabling: self, roles: self.roles(&edges), edges };
+        (!laid.is_one_link(&devices)).then(|| laid.network(&devices))
+    }
+
+    fn is_one_pair(&self, devices: &[usize]) -> bool {
+        matches!(devices, [one, other] if self.devices[*one].kind == Kind::Cable { peer: *other })
+    }
+
+    fn edges(&self, configured: &[usize]) -> Vec<Edge> {
+        let spot = |number: usize| match self.devices[number].bridge {
+            Some(bridge) => Spot::Bridge(bridge),
+            None => Spot::Machine(self.devices[number].namespace.clone()),
+        };
+        let mut edges = Vec::new();
+        for (number, device) in self.devices.iter().enumerate().filter(|(_, device)| device.is_there) {
+            match device.kind {
+                Kind::Cable { peer } if number < peer => {
+                    // From the machine to its bridge.
+                    let ends = if device.bridge.is_some() { [peer, number] } else { [number, peer] };
+                    edges.push(Edge { spots: ends.map(spot), devices: ends.map(Some) });
+                }
+                Kind::Cable { .. } => {}
+                Kind::Bridge if !device.addresses.is_empty() || configured.contains(&number) => {
+                    let spots = [Spot::Machine(device.namespace.clone()), Spot::Bridge(number)];
+                    edges.push(Edge { spots, devices: [Some(number), None] });
+                }
+                Kind::Bridge => {}
+            }
+        }
+        edges
+    }
+
+    /// What each end of a link is: a machine with several links forwards packets if the script says so, if routes lead by way of
+    /// it, or if the script has no addresses.
+    fn roles(&self, edges: &[Edge]) -> BTreeMap<Spot, Role> {
+        let spots: BTreeSet<&Spot> = edges.iter().flat_map(|edge| &edge.spots).collect();
+        let has_addresses = self.devices.iter().any(|device| !device.addresses.is_empty());
+        let is_gateway = |namespace: &Namespace| {
+            let devices =
+                self.devices.iter().filter(|device| device.is_there && device.namespace == *namespace);
+            let own: Vec<IpAddr> = devices.flat_map(|device| &device.addresses).map(|own| own.ip).collect();
+            self.routes.iter().flat_map(|route| &route.via).any(|(gateway, _)| own.contains(gateway))
+        };
+        let role = |spot: &Spot| match spot {
+            Spot::Bridge(_) => Role::Switch,
+            Spot::Machine(namespace) => {
+                let links = edges.iter().filter(|edge| edge.spots.contains(spot)).count();
+                let forwards = self.forwarding.contains(namespace) || is_gateway(namespace) || !has_addresses;
+                if links > 1 && forwards { Role::Router } else { Role::Host }
+            }
+        };
+        let mut roles: BTreeMap<Spot, Role> =
+            spots.into_iter().map(|spot| (spot.clone(), role(spot))).collect();
+        if !roles.values().any(|role| *role == Role::Host) {
+            roles.values_mut().filter(|role| **role == Role::Router).for_each(|role| *role = Role::Host);
+        }
+        roles
+    }
+}
+
+/// Keeps the links that configured devices are joined with.
+fn keep_joined(edges: &mut Vec<Edge>, configured: &[usize]) {
+    let is_configured = |edge: &Edge| edge.devices.iter().flatten().any(|device| configured.contains(device));
+    let mut reached: BTreeSet<Spot> =
+        edges.iter().filter(|edge| is_configured(edge)).flat_map(|edge| edge.spots.clone()).collect();
+    let mut due: VecDeque<Spot> = reached.iter().cloned().collect();
+    while let Some(spot) = due.pop_front() {
+        for edge in edges.iter().filter(|edge| edge.spots.contains(&spot)) {
+            due.extend(edge.spots.iter().filter(|other| reached.insert((*other).clone())).cloned());
+        }
+    }
+    edges.retain(|edge| reached.contains(&edge.spots[0]));
+}
+
+/// Links with what they end at.
+struct Laid<'a> {
+    cabling: &'a Cabling,
+    roles: BTreeMap<Spot, Role>,
+    edges: Vec<Edge>,
+}
+
+impl Laid<'_> {
+    fn device(&self, number: usize) -> &Made {
+        &self.cabling.devices[number]
+    }
+
+    /// Whether two hosts are at the ends of a chain, and the two devices send in its two directions.
+    fn is_one_link(&self, devices: &[usize]) -> bool {
+        let [one, other] = devices else { return false };
+        let hosts: Vec<&Spot> =
+            self.roles.iter().filter(|(_, role)| **role == Role::Host).map(|(spot, _)| spot).collect();
+        let [first, _] = &hosts[..] else { return false };
+        let (mut at, mut left): (&Spot, Vec<&Edge>) = (first, self.edges.iter().collect());
+        let mut directions = Vec::new();
+        while let Some(number) = left.iter().position(|edge| edge.spots.contains(at)) {
+            let edge = left.remove(number);
+            let near = usize::from(edge.spots[1] == *at);
+            for (end, device) in edge.devices.iter().enumerate() {
+                if device.is_some_and(|device| device == *one || device == *other) {
+                    directions.push(end == near);
+                }
+            }
+            at = &edge.spots[1 - near];
+        }
+        left.is_empty() && (directions == [true, false] || directions == [false, true])
+    }
+
+    fn network(&self, devices: &[usize]) -> Network {
+        let mut taken = Vec::new();
+        let names = self.names(&mut taken);
+        let links: Vec<String> =
+            self.edges.iter().map(|edge| self.link_name(edge, &names, &mut taken)).collect();
+        let mut network = Network::default();
+        for (edge, link) in self.edges.iter().zip(&links) {
+            let ends = edge.spots.clone().map(|spot| names[&spot].clone());
+            for (end, way) in [Way::Up, Way::Down].into_iter().enumerate() {
+                let Some(number) = edge.devices[end].filter(|number| devices.contains(number)) else {
+                    continue;
+                };
+                let (at, beyond) = (ends[end].clone(), ends[1 - end].clone());
+                network
+                    .places
+                    .insert(self.device(number).key(), Place { link: link.clone(), way, at, beyond });
+            }
+            network.links.push((link.clone(), ends));
+        }
+        let several = |spot: &&Spot| self.roles[*spot] == Role::Host && self.links_of(spot).count() > 1;
+        for spot in self.roles.keys().filter(several) {
+            network.notes.push(format!(
+                "{} is a host with several links: nothing in the script makes it forward packets.",
+                names[spot]
+            ));
+        }
+        network.nodes = self.nodes(&names, None);
+        match self.addresses_fit() {
+            Err(problem) => network.notes.push(problem),
+            Ok(false) => {}
+            Ok(true) => {
+                let nodes = self.nodes(&names, Some(&links));
+                let with = Network { nodes, ..network.clone() };
+                match Scenario::parse(&with.text(|_| String::new()), "") {
+                    Ok(_) => network = with,
+                    Err(error) => network.notes.push(format!(
+                        "The addresses are not those of the script: {}.",
+                        error.without_place().title()
+                    )),
+                }
+            }
+        }
+        network
+    }
+
+    fn names(&self, taken: &mut Vec<String>) -> BTreeMap<Spot, String> {
+        let mut names = BTreeMap::new();
+        for spot in self.edges.iter().flat_map(|edge| &edge.spots) {
+            if !names.contains_key(spot) {
+                let name = match spot {
+                    Spot::Machine(namespace) => namespace.as_deref().unwrap_or(OWN),
+                    Spot::Bridge(number) => &self.device(*number).name,
+                };
+                names.insert(spot.clone(), unique(name, taken));
+            }
+        }
+        names
+    }
+
+    /// The name of the first device, with that of its machine if others have it, too.
+    fn link_name(&self, edge: &Edge, names: &BTreeMap<Spot, String>, taken: &mut Vec<String>) -> String {
+        let Some(first) = edge.devices[0] else { return unique("link", taken) };
+        let name = &self.device(first).name;
+        let is_shared = self
+            .edges
+            .iter()
+            .filter(|other| other.devices[0].is_some_and(|other| self.device(other).name == *name));
+        match is_shared.count() > 1 || taken.contains(name) {
+            true => unique(&format!("{}-{name}", names[&edge.spots[0]]), taken),
+            false => unique(name, taken),
+        }
+    }
+
+    /// The hosts, routers and switches; with the names of links, also their addresses and routes.
+    fn nodes(&self, names: &BTreeMap<Spot, String>, links: Option<&[String]>) -> String {
+        let mut text = String::new();
+        for role in [Role::Host, Role::Router, Role::Switch] {
+            let mut seen = BTreeSet::new();
+            for spot in self.edges.iter().flat_map(|edge| &edge.spots) {
+                if self.roles[spot] != role || !seen.insert(spot) {
+                    continue;
+                }
+                let table = match role {
+                    Role::Host => "hosts",
+                    Role::Router => "routers",
+                    Role::Switch => "switches",
+                };
+                text += &format!("[{table}.{}]\n", names[spot]);
+                if let Some(links) = links {
+                    text += &self.addresses(spot, links);
+                    if role == Role::Router {
+                        text += &self.routes(spot, links);
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// The links of a machine, each with its device there.
+    fn links_of<'a>(&'a self, spot: &'a Spot) -> impl Iterator<Item = (usize, &'a Made)> {
+        self.edges.iter().enumerate().flat_map(move |(number, edge)| {
+            (0..2)
+                .filter(|end| edge.spots[*end] == *spot)
+                .filter_map(move |end| edge.devices[end].map(|device| (number, self.device(device))))
+        })
+    }
+
+    fn addresses(&self, spot: &Spot, links: &[String]) -> String {
+        let own: Vec<(usize, Vec<String>)> = match spot {
+            Spot::Bridge(_) => Vec::new(),
+            Spot::Machine(_) => self
+                .links_of(spot)
+                .map(|(link, device)| (link, known(device).map(|one| format!("\"{one}\"")).collect()))
+                .filter(|(_, all): &(usize, Vec<String>)| !all.is_empty())
+                .collect(),
+        };
+        match &own[..] {
+            [] => String::new(),
+            [(_, all)] if self.links_of(spot).count() == 1 => format!("addresses = [{}]\n", all.join(", ")),
+            all => {
+                let of_link =
+                    |(link, all): &(usize, Vec<String>)| format!("{} = [{}]", links[*link], all.join(", "));
+                let all: Vec<String> = all.iter().map(of_link).collect();
+                format!("addresses = {{ {} }}\n", all.join(", "))
+            }
+        }
+    }
+
+    /// Whether the script's addresses can be those of the network: each link, or all links of a switch, is a network of its own.
+    /// `false` if there are none.
+    fn addresses_fit(&self) -> Result<bool, String> {
+        let all = self.roles.keys().filter(|spot| matches!(spot, Spot::Machine(_)));
+        let ends: Vec<(usize, &Made)> = all.flat_map(|spot| self.links_of(spot)).collect();
+        if ends.iter().all(|(_, device)| known(device).next().is_none()) {
+            return Ok(false);
+        }
+        let segments = self.segments();
+        for (number, device) in &ends {
+            for (other, peer) in ends.iter().filter(|(other, _)| segments[*other] == segments[*number]) {
+                let networks = |device: &Made| known(device).map(Address::network).collect::<BTreeSet<_>>();
+                if networks(device) != networks(peer) && (number, &device.name) != (other, &peer.name) {
+                    return Err(format!(
+                        "The addresses are not those of the script: {} and {}, which are joined, are not in the same networks.",
+                        device.key(),
+                        peer.key()
+                    ));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The segment of each link: those that switches join have one number.
+    fn segments(&self) -> Vec<usize> {
+        let mut segments: Vec<usize> = (0..self.edges.len()).collect();
+        for _ in &self.edges {
+            for (one, edge) in self.edges.iter().enumerate() {
+                for (other, with) in self.edges.iter().enumerate() {
+                    let is_joint =
+                        |spot: &&Spot| matches!(spot, Spot::Bridge(_)) && with.spots.contains(spot);
+                    if edge.spots.iter().any(|spot| is_joint(&spot)) {
+                        let least = segments[one].min(segments[other]);
+                        (segments[one], segments[other]) = (least, least);
+                    }
+                }
+            }
+        }
+        segments
+    }
+
+    /// The routes of a router to networks beyond its own, where there is more than one way.
+    fn routes(&self, spot: &Spot, links: &[String]) -> String {
+        let Spot::Machine(namespace) = spot else { return String::new() };
+        if self.edges.len() < self.roles.len() {
+            return String::new();
+        }
+        let own: BTreeSet<Address> =
+            self.links_of(spot).flat_map(|(_, device)| known(device).map(Address::network)).collect();
+        let machines = self.roles.keys().filter(|spot| matches!(spot, Spot::Machine(_)));
+        let networks: BTreeSet<Address> = machines
+            .flat_map(|spot| self.links_of(spot))
+            .flat_map(|(_, device)| known(device).map(Address::network))
+            .collect();
+        let mut text = Vec::new();
+        for to in networks.difference(&own) {
+            let routes = self.cabling.routes.iter().filter(|route| route.namespace == *namespace);
+            let longest = routes.filter(|route| contains(route.to, *to)).max_by_key(|route| route.to.prefix);
+            let Some(route) = longest else { continue };
+            let ways: Option<Vec<(usize, u32)>> = route
+                .via
+                .iter()
+                .map(|(gateway, weight)| {
+                    let is_way = |(_, device): &(usize, &Made)| {
+                        known(device).any(|own| contains(own.network(), Address::host(*gateway)))
+                    };
+                    self.links_of(spot).find(is_way).map(|(link, _)| (link, *weight))
+                })
+                .collect();
+            let Some(ways) = ways else { continue };
+            let via: Vec<String> = ways.iter().map(|(link, _)| format!("\"{}\"", links[*link])).collect();
+            let weights: Vec<String> = ways.iter().map(|(_, weight)| weight.to_string()).collect();
+            let weights =
+                if ways.len() > 1 { format!(", weights = [{}]", weights.join(", ")) } else { String::new() };
+            text.push(format!("{{ to = \"{to}\", via = [{}]{weights} }}", via.join(", ")));
+        }
+        match text.is_empty() {
+            true => String::new(),
+            false => format!("routes = [\n    {},\n]\n", text.join(",\n    ")),
+        }
+    }
+}
+
+/// The addresses of a device that are not of its link alone.
+fn known(device: &Made) -> impl Iterator<Item = Address> {
+    let is_known = |own: &&Address| match own.ip {
+        IpAddr::V4(_) => true,
+        IpAddr::V6(ip) => !ip.is_unicast_link_local(),
+    };
+    device.addresses.iter().filter(is_known).copied()
+}
+
+/// Whether a network is a part of another.
+fn contains(outer: Address, inner: Address) -> bool {
+    outer.ip.is_ipv4() == inner.ip.is_ipv4()
+        && outer.prefix <= inner.prefix
+        && Address { prefix: outer.prefix, ..inner }.network().ip == outer.network().ip
+}
+
+impl Network {
+    /// The scenario, with these settings of each link.
+    pub(in super::super) fn text(&self, settings: impl Fn(&str) -> String) -> String {
+        let mut text = self.nodes.clone();
+        for (link, [one, other]) in &self.links {
+            text += &format!("\n[links.{link}]\nbetween = [\"{one}\", \"{other}\"]\n{}", settings(link));
+        }
+        text
+    }
+}
