@@ -158,15 +158,15 @@ pub(crate) fn scenario_at(
     let shaping = flags.tc.as_deref().map(tc::Script::load).transpose()?;
     let shaping = shaping.map(|script| script.with_devices(devices.iter().copied()));
     let flags = flags.keys.0.clone();
-    let router = shaping.as_ref().filter(|script| script.has_router());
+    let own = shaping.as_ref().filter(|script| script.has_own_network());
     let mut scenario = match (file, rules) {
-        (None, rules) if router.is_some() && (rules.is_some() || flags != LinkFlags::default()) => {
+        (None, rules) if own.is_some() && (rules.is_some() || flags != LinkFlags::default()) => {
             return Err(Failure::Other(
-                "rules or flags of one link with a tc script of more than two devices, of which each has a link: use --set LINK.KEY=VALUE"
+                "rules or flags of one link with a tc script that has a network of its own, or more than two devices: use --set LINK.KEY=VALUE"
                     .into(),
             ));
         }
-        (None, None) => match router {
+        (None, None) => match own {
             Some(script) => script.network()?,
             None => Scenario::from_flags(&flags)?,
         },

@@ -16,7 +16,7 @@ fn examples_run_in_virtual_time() {
         let path = entry.unwrap().path();
         let ended = finish(&mut narrows(["tc", "check", path.to_str().unwrap()])).expect(0);
         let (words, scenario) = ended.out.split_once("The same as a scenario:\n\n").unwrap();
-        if path.ends_with("router.sh") {
+        if path.ends_with("router.sh") || path.ends_with("dumbbell.sh") {
             continue;
         }
         assert!(words.contains("is the client's device"), "{ended}");
@@ -67,6 +67,54 @@ fn a_script_of_more_devices_is_a_routers() {
     assert!(shown.err.contains("eth1 is the router's device"), "{shown}");
     let refused = finish(&mut narrows(["check", "--tc", script, "--rate", "1mbit"])).expect(2);
     assert!(refused.err.contains("use --set LINK.KEY=VALUE"), "{refused}");
+}
+
+/// A script that joins network namespaces runs as that network, with its addresses, and filters by them.
+#[test]
+fn a_script_of_namespaces_is_their_network() {
+    let scratch = Scratch::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tc/dumbbell.sh");
+    let script = script.to_str().unwrap();
+    let checked = finish(&mut narrows(["tc", "check", script])).expect(0);
+    let (words, scenario) = checked.out.split_once("The same as a scenario:\n\n").unwrap();
+    assert!(
+        words.contains("left/line is a device of left: what leaves there goes to right, along line.up"),
+        "{words}"
+    );
+    let traffic = |number: u32| {
+        format!(
+            "[[traffic]]\nfrom = \"snd{number}\"\nto = \"rcv{number}\"\nconstant = \"8mbit\"\nlength = \"986 bytes\"\n"
+        )
+    };
+    let file = scratch.file("dumbbell.toml");
+    fs::write(&file, format!("duration = \"5s\"\n{scenario}\n{}{}", traffic(1), traffic(2))).unwrap();
+    let report = finish(&mut narrows(["sim", file.to_str().unwrap(), "--json", "-"])).expect(0).json();
+    sound(&report);
+    // Each class has half of 10 Mbit/s of frames of 1000 bytes.
+    for number in [1, 2] {
+        let delivered =
+            direction(&report, &format!("rcv{number}.down"))["delivered"]["packets"].as_u64().unwrap();
+        assert!((3_000..3_250).contains(&delivered), "{number}: {delivered}");
+    }
+    assert!(scenario.contains("[hosts.snd1]\naddresses = [\"10.1.1.2/24\"]\n"), "{scenario}");
+}
+
+/// The same with programs: a ping has the delay of the receiver's device.
+#[test]
+#[ignore = "needs root, ping"]
+fn programs_meet_the_network_of_a_script() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tc/dumbbell.sh");
+    let scratch = Scratch::new();
+    let kept = scratch.file("report.json");
+    let ended = finish(&mut run(
+        ["--tc", script.to_str().unwrap(), "--json", kept.to_str().unwrap(), "--quiet"],
+        "ping -c 3 -i 0.1 -W 20 10.2.2.2",
+    ))
+    .expect(0);
+    assert!(ended.out.contains("bytes from 10.2.2.2: icmp_seq=3 ttl=62 "), "{ended}");
+    let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    sound(&report);
+    assert_eq!(direction(&report, "rcv2.up")["delivered"]["packets"], 3, "{report:#}");
 }
 
 /// What follows a `sleep` is on the timeline, of the scenario that `tc check` prints and of a run.

@@ -76,7 +76,13 @@ pub(super) const REORDER: Row<Netem> = Row {
         Some(_) if netem.reorder.share.is_zero() => vec!["No packet is chosen by `reorder` itself.".into()],
         Some((chance, _)) => {
             let what = "Packets that skip the delay and leave at once";
-            words::chance(chance, what, "They overtake packets in flight.")
+            let said = match netem.rate {
+                None => "They overtake packets in flight.",
+                Some(_) => {
+                    "They overtake packets in flight, but wait for the rate; in the kernel's single queue they skip that, too."
+                }
+            };
+            words::chance(chance, what, said)
         }
     },
 };

@@ -85,7 +85,19 @@ pub(super) fn read_all<'t, T>(
         let position = words.position() - 1;
         let row = &rows[keyword(word, what, &known).map_err(|problem| hint(word, problem))?];
         let option = row.words[0];
-        if let Some(first) = said.word(option) {
+        let mut reader = Reader { words, bare: Vec::new() };
+        let first = said.0.iter().find(|(clause, _)| clause.option == option);
+        if let Some((clause, first)) = first {
+            // The same again changes nothing; tc refuses a second `loss`.
+            let mut ahead = reader.words.clone();
+            let mut again = Reader { words: &mut ahead, bare: Vec::new() };
+            if option != "loss"
+                && (row.read)(into, word, &mut again).is_ok()
+                && again.words.since(position) == clause.text
+            {
+                *reader.words = ahead;
+                continue;
+            }
             return Err(word
                 .problem(format!("duplicate {}", Found(word.text)))
                 .also(&first.span(), "the first time")
@@ -93,7 +105,6 @@ pub(super) fn read_all<'t, T>(
                     "remove one of the two: tc takes the last of most options, but ignores a second `loss`",
                 ));
         }
-        let mut reader = Reader { words, bare: Vec::new() };
         (row.read)(into, word, &mut reader)?;
         let bare = reader.bare;
         said.0.push((Clause { option, text: words.since(position), bare }, word));

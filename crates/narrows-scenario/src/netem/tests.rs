@@ -152,6 +152,7 @@ fn bare_numbers_are_explained() {
     assert_eq!(pairs("rate 1mbps"), ["1mbps: bytes per second (tc's `bps`): 8mbit"]);
     assert_eq!(pairs("limit 10k"), ["10k: 10240 packets"]);
     assert!(pairs("delay 100ms 10ms 25% loss 1% rate 1mbit duplicate 0").is_empty());
+    assert_eq!(exact("limit 10 delay 1ms limit 10"), exact("delay 1ms limit 10"));
 }
 
 /// What is wrong is pointed at: the column, the word, and what is said of it.
@@ -176,6 +177,7 @@ fn errors_point_at_the_word() {
         ("loss abc%", 6, "`abc%` is not a loss model", "`random`, `state` or `gemodel`"),
         ("loss gemodl 1%", 6, "`gemodl` is not a loss model", "did you mean `gemodel`?"),
         ("loss 1% loss gemodel 1%", 9, "duplicate `loss`", ""),
+        ("loss 1% loss 1%", 9, "duplicate `loss`", ""),
         ("ecn delay 1ms", 1, "`ecn` without `loss`", "loss 1% ecn"),
         ("reorder 25%", 1, "`reorder` without a delay to skip", "delay 10ms reorder"),
         ("gap 5", 1, "`gap` without a delay to skip", ""),

@@ -223,6 +223,9 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
 /// The longest packet of a device that nobody has changed.
 const MTU: Bytes = Bytes::new(1500);
 
+/// As long as a frame of the loopback device can be.
+const LOOPBACK_FRAME: Bytes = Bytes::new(65_550);
+
 /// What is dropped, where the bucket holds less than a frame of the MTU.
 pub(super) fn dropped(bucket: &Table) -> Option<String> {
     let peak = bucket.get("peakrate").and_then(|_| size_of(bucket, "mtu"));
@@ -237,6 +240,14 @@ pub(super) fn dropped(bucket: &Table) -> Option<String> {
             "Frames of more than {fits} are dropped, as they never fit into the bucket; the kernel drops those of more than {holds}, though they take no more cells."
         ),
     })
+}
+
+/// What the kernel drops at the loopback device, whose packets are longer than those of hosts here.
+pub(super) fn dropped_at_loopback(bucket: &Table) -> Option<String> {
+    let holds = size_of(bucket, "burst").filter(|holds| *holds >= FRAME && *holds < LOOPBACK_FRAME)?;
+    Some(format!(
+        "The kernel drops frames of more than {holds}, which never fit into the bucket: with the MTU that `lo` has, 65536, those of bulk TCP. Packets are shorter here."
+    ))
 }
 
 /// Skips the options of a policer, which is there already.

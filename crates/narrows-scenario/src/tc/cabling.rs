@@ -19,6 +19,8 @@ type Namespace = Option<String>;
 pub(super) struct Cabling {
     devices: Vec<Made>,
     routes: Vec<Route>,
+    /// The namespaces that it adds.
+    added: BTreeSet<String>,
     /// Where packets are forwarded.
     forwarding: BTreeSet<Namespace>,
 }
@@ -113,6 +115,9 @@ impl Cabling {
             () if is(object, "route") && (is(verb, "add") || is(verb, "replace") || is(verb, "append")) => {
                 self.route(namespace, words);
             }
+            () if object.len() > 3 && is(object, "netns") && is(verb, "add") => {
+                self.added.extend(words.first().map(|name| (*name).to_owned()));
+            }
             () if object.len() > 3 && is(object, "netns") && is_deletion => {
                 let names: Vec<Namespace> = words.iter().map(|name| Some((*name).to_owned())).collect();
                 let inside = |number: &usize| names.contains(&self.devices[*number].namespace);
@@ -130,9 +135,11 @@ impl Cabling {
         match (own.kind, own.name, ends.next()) {
             (Some("veth"), Some(name), Some(Said { name: Some(peer), namespace: other, .. })) => {
                 let first = self.devices.len();
-                let place = |said: Option<&str>| said.map_or_else(|| namespace.clone(), named);
-                self.add(place(own.namespace), name, Kind::Cable { peer: first + 1 });
-                self.add(place(other), peer, Kind::Cable { peer: first });
+                let place =
+                    |said: Option<&str>| said.map_or_else(|| namespace.clone(), |name| self.named(name));
+                let (place, peers) = (place(own.namespace), place(other));
+                self.add(place, name, Kind::Cable { peer: first + 1 });
+                self.add(peers, peer, Kind::Cable { peer: first });
                 if let Some(bridge) = own.bridge {
                     self.enslave(namespace, bridge, &[name]);
                 }
@@ -154,13 +161,14 @@ impl Cabling {
         if let Some(bridge) = said.bridge {
             self.enslave(namespace, bridge, said.name.as_slice());
         }
+        let moved = said.namespace.map(|name| self.named(name));
         let device = &mut self.devices[found];
         if words.contains(&"nomaster") {
             device.bridge = None;
         }
-        if let Some(other) = said.namespace {
+        if let Some(other) = moved {
             // Addresses, and the bridge, are of the old namespace.
-            (device.namespace, device.bridge) = (named(other), None);
+            (device.namespace, device.bridge) = (other, None);
             device.addresses.clear();
         }
         if let Some(name) = renamed {
@@ -281,6 +289,11 @@ impl Cabling {
         }
     }
 
+    /// The namespace of this name, or of this process: the first one is in that of the script.
+    fn named(&self, name: &str) -> Namespace {
+        (name != "1" || self.added.contains(name)).then(|| name.to_owned())
+    }
+
     fn find(&self, namespace: &Namespace, name: &str) -> Option<usize> {
         let is_it = |device: &Made| device.is_there && device.name == name && device.namespace == *namespace;
         self.devices.iter().rposition(is_it)
@@ -371,7 +384,7 @@ fn entered<'a>(mut words: &'a [&'a str]) -> Option<(Namespace, &'a str, &'a [&'a
             if let ("-n" | "-net" | "-netns" | "-f" | "-family", [value, rest @ ..]) = (*option, words) {
                 words = rest;
                 if option.starts_with("-n") {
-                    namespace = named(value);
+                    namespace = Some((*value).to_owned());
                 }
             }
         }
@@ -379,17 +392,12 @@ fn entered<'a>(mut words: &'a [&'a str]) -> Option<(Namespace, &'a str, &'a [&'a
             [object, verb, name, rest @ ..]
                 if object.len() > 3 && is(object, "netns") && is(verb, "exec") =>
             {
-                namespace = named(name);
+                namespace = Some((*name).to_owned());
                 words = rest;
             }
             _ => return Some((namespace, "ip", words)),
         }
     }
-}
-
-/// The namespace of this name; the first process is in that of the script.
-fn named(name: &str) -> Namespace {
-    (name != "1").then(|| name.to_owned())
 }
 
 /// Whether a word stands for this one, as `ip` lets one shorten words.
@@ -402,7 +410,7 @@ fn behind<'a>(words: &[&'a str], before: &str) -> Option<&'a str> {
 }
 
 /// `net.ipv4.ip_forward=1`, and what else makes a host forward packets.
-fn forwards(word: &str) -> bool {
+pub(super) fn forwards(word: &str) -> bool {
     let Some((key, value)) = word.split_once('=') else { return false };
     value.trim() == "1" && (key.trim().ends_with("ip_forward") || key.trim().ends_with("all.forwarding"))
 }

@@ -5,40 +5,18 @@ use std::collections::BTreeSet;
 
 use super::cabling;
 use super::command::{Command, Parent};
+use super::place::{Place, unique};
 use super::script::is_loopback;
 use super::{Device, Keys, Script};
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
-use crate::two_hosts::{self, LINK};
+use crate::two_hosts;
 use crate::{Scenario, ScenarioError};
 
 /// More devices than a machine has, whose settings are still computed within a second.
 const MOST: usize = 256;
 /// The machine whose script it is, and, for a device in each namespace, what joins them.
 const ROUTER: &str = "router";
-
-/// Where a device is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The link that it sends on.
-    pub link: String,
-    /// The direction of packets that leave by it; arriving packets have the other direction.
-    pub way: Way,
-    /// The host or router that has it.
-    pub at: String,
-    /// The host or router at the other end of the link.
-    pub beyond: String,
-}
-
-impl Place {
-    fn of_two_hosts(way: Way) -> Self {
-        let (at, beyond) = match way {
-            Way::Up => ("client", "server"),
-            Way::Down => ("server", "client"),
-        };
-        Self { link: LINK.into(), way, at: at.into(), beyond: beyond.into() }
-    }
-}
 
 /// A device of a script, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,10 +67,10 @@ impl Placed {
 }
 
 impl Script {
-    /// Whether its network has more than a link between two hosts: it configures more devices than a link has ends, or two between
-    /// which a machine forwards, or that are on different links of a network that it makes itself.
-    pub fn has_router(&self) -> bool {
-        self.known.is_empty() && (self.names().len() > 2 || self.own_network().is_some() || self.forwards())
+    /// Whether its network is another than a link between a client and a server: it makes one itself, or configures more devices
+    /// than a link has ends, or two between which a machine forwards.
+    pub fn has_own_network(&self) -> bool {
+        self.known.is_empty() && (self.own_network().is_some() || self.names().len() > 2 || self.forwards())
     }
 
     /// The network that the script makes itself of namespaces.
@@ -104,7 +82,7 @@ impl Script {
         self.cabling.network(&names)
     }
 
-    /// What is not as in the script about that network.
+    /// What is not as in the script about that network, for people.
     pub(super) fn notes_of_network(&self) -> Vec<String> {
         self.own_network().map(|network| network.notes).unwrap_or_default()
     }
@@ -133,7 +111,7 @@ impl Script {
             let place = |name| own.places.remove(name).map(|place| (name, place));
             return Ok(self.names().into_iter().filter_map(place).collect());
         }
-        if self.has_router() { self.around_a_router() } else { self.at_two_hosts() }
+        if self.has_own_network() { self.around_a_router() } else { self.at_two_hosts() }
     }
 
     fn at_two_hosts(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
@@ -224,14 +202,17 @@ impl Script {
         let places = self.places()?;
         let links = self.own_network().map_or(places.len(), |own| own.links.len());
         let plain: Vec<_> = places.into_iter().map(|(name, place)| Placed::empty(name, place)).collect();
-        let name =
-            if self.has_router() { format!("a network of {links} links") } else { "a plain wire".into() };
+        let name = match (self.has_own_network(), links) {
+            (false, _) => "a plain wire".into(),
+            (true, 1) => "a network of one link".into(),
+            (true, links) => format!("a network of {links} links"),
+        };
         Scenario::parse(&self.network_text(&plain), &name)
     }
 
     /// The scenario file of its network: hosts and links, with the keys of each device.
     pub(super) fn network_text(&self, placed: &[Placed]) -> String {
-        if !self.has_router() {
+        if !self.has_own_network() {
             return two_hosts::text([], placed.iter().flat_map(Placed::keys));
         }
         if let Some(own) = self.own_network() {
@@ -276,15 +257,4 @@ fn end_of_the_link(device: &str) -> Option<Way> {
         "server" | "server.link" | "link.down" | "down" => Some(Way::Down),
         _ => None,
     }
-}
-
-/// A name that a scenario allows, and nothing else has.
-pub(super) fn unique(device: &str, taken: &mut Vec<String>) -> String {
-    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let plain: String = device.chars().take(40).map(allowed).collect();
-    let numbered = (2..).map(|number| format!("{plain}-{number}"));
-    let name =
-        std::iter::once(plain.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default();
-    taken.push(name.clone());
-    name
 }

@@ -1,6 +1,7 @@
 //! Programs of a script other than tc: those that run tc elsewhere, those that prepare devices, and those that narrows does
 //! not know.
 
+use super::cabling;
 use crate::dialect::shell::{is_of_system, raises_rights};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
@@ -55,6 +56,8 @@ const OBJECTS_OF_IP: &[(&str, &str)] = &[
     ("netns", "Each host here has a network namespace."),
     ("route", "Hosts here have the routes of their links."),
     ("neighbour", "Hosts here know their neighbours."),
+    ("rule", "Hosts here have the routes of their links."),
+    ("mptcp", "It configures MPTCP of the host, which is the programs' own."),
 ];
 /// Their abbreviations of one letter.
 const LETTERS_OF_IP: &[(&str, &str)] = &[("l", "link"), ("a", "address"), ("r", "route"), ("n", "neighbour")];
@@ -414,11 +417,12 @@ fn namespace_of_ip(words: &mut Words<'_>) -> Option<String> {
     let mut ahead = words.clone();
     if ahead.take().is_some_and(|word| word.text == "netns") && ahead.take_if("exec") {
         namespace = ahead.take().map(|word| word.text.to_owned());
-        // Another `ip` is as this one.
-        if ahead.peek().is_some_and(|word| word.text.rsplit('/').next() == Some("ip")) {
-            ahead.take();
-        }
         *words = ahead;
+        // Another `ip` is as this one.
+        if words.peek().is_some_and(|word| word.text.rsplit('/').next() == Some("ip")) {
+            words.take();
+            return namespace_of_ip(words).or(namespace);
+        }
     }
     namespace
 }
@@ -438,6 +442,10 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     if name == "printf" && has(&["-v"]) {
         return None;
     }
+    let mut ahead = words.clone();
+    if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| cabling::forwards(word.text)) {
+        return Some("Where the script joins several links to the machine, it is a router.");
+    }
     if name != "ip" {
         return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
     }
@@ -447,15 +455,13 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     if is_inside && OTHERS.iter().any(|(known, _)| object.rsplit('/').next() == Some(known)) {
         return passed_over(words);
     }
-    if is_inside && unknown(words).is_some() {
-        return Some(
-            "What the program in the network namespace does to devices or packets is not known here.",
-        );
-    }
+    let is_unknown = is_inside && unknown(words).is_some();
     let object =
         LETTERS_OF_IP.iter().find(|(letter, _)| *letter == object).map_or(object, |(_, whole)| whole);
     let known = OBJECTS_OF_IP
         .iter()
         .find(|(known, _)| object.len() > 1 && known.starts_with(object) || *known == object);
-    known.map(|(_, why)| *why)
+    let program = is_unknown
+        .then_some("What the program in the network namespace does to devices or packets is not known here.");
+    known.map(|(_, why)| *why).or(program)
 }

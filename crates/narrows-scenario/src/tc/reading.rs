@@ -63,8 +63,8 @@ pub(super) struct Reading {
     translated: Vec<(Range<usize>, Option<String>)>,
     /// The devices that commands configure.
     configured: BTreeSet<String>,
-    /// A program that lasts, since the last command that configures something.
-    lasting: Option<String>,
+    /// A program that lasts, since the last command that configures something, and when it ran.
+    lasting: Option<(String, Duration)>,
     /// Rules that are taken away after a `sleep`, and how many commands are before them.
     taken_away: Vec<(usize, Range<usize>)>,
 }
@@ -120,7 +120,7 @@ impl Reading {
         self.times.push(self.now);
         let words: Vec<&str> = call.words.iter().map(Expanded::text).collect();
         if let Some(name) = programs::lasting(&words) {
-            self.lasting = Some(name.to_owned());
+            self.lasting = Some((name.to_owned(), self.now));
         }
         for word in call.unset {
             let said = word.problem().map(Problem::title).unwrap_or_default();
@@ -194,10 +194,10 @@ impl Reading {
         if command.verb == Verb::Show {
             return;
         }
-        let Some(name) = self.lasting.take() else { return };
+        let Some((name, ran_at)) = self.lasting.take() else { return };
         let is_there = command.device.as_ref().is_some_and(|device| self.configured.contains(device));
         let again = is_there && command.parent == Some(Parent::Root);
-        if again && self.script.later.last().map_or(Duration::ZERO, |moment| moment.at) == self.now {
+        if again && ran_at == self.now {
             let words = format!(
                 "`{name}` before this runs with what is configured until then, and takes no time here: what the script comes to is what it configures last. With `sleep` in its place this happens so much later."
             );

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::command::Body;
-use super::network::{Place, Placed};
+use super::network::Placed;
+use super::place::Place;
 use super::qdisc::Kind;
 use super::{Device, Script};
 use crate::ScenarioError;

@@ -253,6 +253,9 @@ impl Script {
                     egress.keys.push(("mtu", bytes.to_string()));
                 }
                 let mut ingress = tree.arriving(exact, |name| self.target(name, trees)).map_err(wrong)?;
+                if is_loopback(name) && !self.mtus.contains_key(name) {
+                    egress.notes.extend(tree.dropped_at_loopback());
+                }
                 // Said where a queue has it.
                 let length = counted::queue_length(name).filter(|_| !self.lengths.contains_key(name));
                 if let Some(length) = length.filter(|length| egress.has_queue_of(*length)) {

@@ -89,11 +89,7 @@ impl Tree {
         }
         if let Some(root) = self.root() {
             self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
-            let buckets = self.qdiscs.iter().filter_map(|qdisc| match &qdisc.kind {
-                qdisc::Kind::Tbf(bucket) => bucket::dropped(bucket),
-                _ => None,
-            });
-            draft.notes.extend(buckets);
+            draft.notes.extend(self.buckets().filter_map(bucket::dropped));
             let first = self.only_child(root.handle).filter(|_| root.kind.is_by_queue());
             if let Some(stab) = first.unwrap_or(root).stab.as_ref() {
                 self.count_by(stab, root, exact, &mut draft).map_err(|problem| problem.at(&stab.span))?;
@@ -120,6 +116,18 @@ impl Tree {
         self.check_priorities()?;
         self.check_marks()?;
         Ok(draft.finish())
+    }
+
+    /// What the kernel drops at the loopback device.
+    pub(super) fn dropped_at_loopback(&self) -> impl Iterator<Item = String> {
+        self.buckets().filter_map(bucket::dropped_at_loopback)
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = &Table> {
+        self.qdiscs.iter().filter_map(|qdisc| match &qdisc.kind {
+            qdisc::Kind::Tbf(bucket) => Some(bucket),
+            _ => None,
+        })
     }
 
     fn put(&self, qdisc: &Qdisc, exact: bool, keys: &mut Draft) -> Result<(), Problem> {

@@ -197,7 +197,12 @@ impl U32 {
 
     fn select(&mut self, word: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
         let at = words.peek().unwrap_or(word);
-        let selected = selector::read(word, words)?;
+        let mut selected = selector::read(word, words)?;
+        // `match u32 0 0` and `match ip dst 0.0.0.0/0` compare nothing: packets of any protocol have it.
+        selected.keys.retain(|key| key.field.mask != 0);
+        if selected.keys.is_empty() {
+            return Ok(());
+        }
         self.keys.extend(selected.keys);
         if self.families == Families::ALL {
             self.families = selected.families;
@@ -210,8 +215,6 @@ impl U32 {
                 .problem(format!("`match {}` in a filter of other packets", at.text))
                 .help(format!("`protocol` says which packets the filter sees: protocol {protocol}")));
         }
-        // `match u32 0 0` compares nothing.
-        self.keys.retain(|key| key.field.mask != 0);
         Ok(())
     }
 

@@ -41,6 +41,13 @@ fn a_protocol_says_which_packets_a_filter_sees() {
     ] {
         assert_eq!(condition(filter), expected, "{filter}");
     }
+    // What compares nothing is not about IPv4.
+    for nothing in ["match ip dst 0.0.0.0/0", "match ip protocol 0 0", "match ip dport 80 0"] {
+        let all = scheduler(&format!(
+            "tc filter add dev eth0 parent 1: protocol all prio 1 u32 {nothing} flowid 1:1"
+        ));
+        assert!(all.contains("default = \"1:1\""), "{nothing}: {all}");
+    }
     // All packets: the others are for the class behind.
     assert!(
         scheduler("tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:1")

@@ -123,6 +123,7 @@ fn programs_that_last_are_named() {
     assert!(!said(&format!("{add}iperf3 -c a\n")));
     assert!(!said(&format!("ping -c 1 a\n{add}{change}")));
     assert!(!said(&format!("{add}ping -c 1 a\nsleep 5\n{change}")));
+    assert!(said(&format!("{add}sleep 5\nping -c 1 a\n{change}")));
     let empty = |text: &str| Script::parse(text, "x.sh").unwrap().leaves_nothing(false).unwrap();
     assert!(empty(&format!("{add}tc qdisc del dev eth0 root\n")));
     assert!(!empty(add) && !empty("tc qdisc del dev eth0 root\n"));

@@ -84,7 +84,7 @@ fn chains_are_called() {
     // Another device, and rules that are gone.
     for other in [
         "iptables -t mangle -A POSTROUTING -o eth1 -j MARK --set-mark 10\n",
-        "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -F POSTROUTING\n",
+        "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -F POSTROUTING\niptables -t mangle -vnL INPUT\n",
         "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -D POSTROUTING -j MARK --set-mark 10\n",
         "iptables -t mangle -A POSTROUTING -j MARK --set-mark 10\niptables -t mangle -D POSTROUTING 1\n",
     ] {

@@ -134,26 +134,28 @@ fn several_ways_have_the_routes_of_the_script() {
 }
 
 #[test]
-fn what_is_one_link_stays_one() {
-    let pair = "ip netns add a; ip netns add b; ip link add v type veth peer name w\n\
-        ip link set v netns a; ip link set w netns b\n\
+fn one_pair_is_a_network_too() {
+    let pair = "ip netns add a; ip link add v type veth peer name w; ip link set v netns a\n\
+        ip netns exec a ip addr add 10.0.0.1/24 dev v; ip addr add 10.0.0.2/24 dev w\n\
         ip netns exec a tc qdisc add dev v root netem delay 10ms\n\
-        ip netns exec b tc qdisc add dev w root netem delay 20ms\n";
-    assert_eq!(keys(pair), ["link.up.delay=\"10ms\"", "link.down.delay=\"20ms\""]);
-    let chain = "for n in a r b; do ip netns add $n; done; ip netns exec r sysctl -w net.ipv4.ip_forward=1\n\
-        ip link add v netns a type veth peer name rv netns r\n\
-        ip link add w netns b type veth peer name rw netns r\n";
-    let at = |namespace: &str, device: &str, delay: u32| {
-        format!("ip netns exec {namespace} tc qdisc add dev {device} root netem delay {delay}ms\n")
-    };
-    // One in each direction of the chain.
-    let one = ["link.up.delay=\"10ms\"", "link.down.delay=\"20ms\""];
-    assert_eq!(keys(&format!("{chain}{}{}", at("a", "v", 10), at("b", "w", 20))), one);
-    assert_eq!(keys(&format!("{chain}{}{}", at("r", "rw", 10), at("r", "rv", 20))), one);
-    // Both in one direction: packets pass the one and then the other.
-    let both = format!("{chain}{}{}", at("a", "v", 10), at("r", "rw", 20));
-    assert_eq!(keys(&both), ["v.up.delay=\"10ms\"", "w.down.delay=\"20ms\""]);
-    assert_eq!(ends(&scenario(&both).1), [("v", ["a", "r"]), ("w", ["b", "r"])]);
+        tc qdisc add dev w root netem delay 20ms\n";
+    assert_eq!(keys(pair), ["v.up.delay=\"10ms\"", "v.down.delay=\"20ms\""]);
+    let (made, read) = scenario(pair);
+    assert_eq!(ends(&read), [("v", ["a", "host"])]);
+    assert!(made.contains("[hosts.host]\naddresses = [\"10.0.0.2/24\"]\n"), "{made}");
+    // A device that the script does not make is not in it.
+    let other = format!("{pair}tc qdisc add dev eth0 root netem delay 30ms\n");
+    assert!(Script::parse(&other, "x.sh").unwrap().scenario_text(false).is_err());
+    // A process, and a namespace that is called as one.
+    let process = pair
+        .replace("ip netns add a; ", "")
+        .replace("link set v netns a", "link set v netns 4711")
+        .replace("ip netns exec a ip", "ip -n 4711")
+        .replace("ip netns exec a tc", "tc -n 4711");
+    assert_eq!(ends(&scenario(&process).1), [("v", ["4711", "host"])]);
+    let numbered =
+        pair.replace("add a;", "add 1;").replace("netns a\n", "netns 1\n").replace("exec a", "exec 1");
+    assert_eq!(ends(&scenario(&numbered).1), [("v", ["1", "host"])]);
 }
 
 #[test]

@@ -153,6 +153,12 @@ impl Runner<'_> {
                 }
                 self.read(&all[1..], span);
             }
+            "shopt" => {
+                self.has_aliases |= all.iter().any(|word| word.text == "expand_aliases")
+                    && second.is_some_and(|flag| flag == "-s");
+                return None;
+            }
+            "alias" if self.has_aliases => return self.alias(second, span),
             "mapfile" | "readarray" => self.read_lines(&all[1..], span),
             "getopts" => self.getopts(&all[1..], span),
             "printf" if second == Some("-v") => self.print_to(&all[2..]),
@@ -179,6 +185,18 @@ impl Runner<'_> {
             _ => return None,
         }
         Some(Flow::On)
+    }
+
+    /// `alias NAME='PROGRAM WORDS'` is as a function that runs these words, and its own behind them.
+    fn alias(&mut self, said: Option<&str>, span: &Range<usize>) -> Option<Flow> {
+        let (name, words) = said?.split_once('=')?;
+        if !is_variable(name) {
+            return None;
+        }
+        // It does not stand for itself within itself.
+        let command = if words.split_whitespace().next() == Some(name) { "command " } else { "" };
+        let place = Place::Whole(self.place(span));
+        Some(self.eval(format!("{name}() {{ {command}{words} \"$@\"; }}"), place))
     }
 
     /// Whether a word gives a variable its own value, which the surroundings may have set.

@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         let behind = rest.as_bytes().get(length).copied().unwrap_or(b'\n');
         let is_word = length > 0
             && (behind.is_ascii_whitespace() || matches!(behind, b';' | b'&' | b'|' | b')'))
-            || rest[length..].starts_with('(') && matches!(&rest[..length], "if" | "while" | "until")
+            || rest[length..].starts_with('(') && matches!(&rest[..length], "if" | "while" | "until" | "for")
             || rest[length..].starts_with('#');
         (is_word && length > 0).then(|| &rest[..length])
     }

@@ -59,6 +59,7 @@ impl<'a> Runner<'a> {
             conditions: 0,
             is_without: false,
             has_lists: ["bash", "zsh", "ksh"].iter().any(|shell| shebang.contains(shell)),
+            has_aliases: ["/sh", "/dash", " sh"].iter().any(|shell| shebang.trim_end().ends_with(shell)),
             output: None,
             input: None,
             trial: None,

@@ -106,8 +106,8 @@ pub(super) fn unit(text: &str, at: usize, depth: usize) -> Result<usize, Problem
         },
         (b'$', b'(') => parentheses(text, at + 1, depth + 1)?,
         (b'$', b'{') => braces(text, at + 1, depth + 1)?,
-        (b'$', b'[') => match text[at..].find(']') {
-            Some(close) => at + close + 1,
+        (b'$', b'[') => match bracket(&text[at + 1..]) {
+            Some(close) => at + close + 2,
             None => return Err(open("`$[`", at..at + 2)),
         },
         (b'$', b'\'') => match ansi_quote(&text[at + 2..]) {
@@ -116,6 +116,19 @@ pub(super) fn unit(text: &str, at: usize, depth: usize) -> Result<usize, Problem
         },
         (b'\\', _) => (at + 1 + char_length(text, at + 1)).min(text.len()),
         _ => at + char_length(text, at),
+    })
+}
+
+/// Where the bracket closes with which a text begins.
+pub(super) fn bracket(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    text.bytes().position(|byte| {
+        open = match byte {
+            b'[' => open + 1,
+            b']' => open.saturating_sub(1),
+            _ => open,
+        };
+        open == 0
     })
 }
 

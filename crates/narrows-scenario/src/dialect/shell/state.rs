@@ -174,6 +174,8 @@ pub(super) struct Runner<'a> {
     pub(super) is_without: bool,
     /// Whether `{a,b}` is written out.
     pub(super) has_lists: bool,
+    /// Whether the first word of a command may be an alias.
+    pub(super) has_aliases: bool,
     pub(super) output: Option<Output>,
     pub(super) input: Option<VecDeque<InputLine>>,
     pub(super) trial: Option<Trial>,

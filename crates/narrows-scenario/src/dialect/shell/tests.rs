@@ -589,3 +589,24 @@ fn statuses_are_those_of_bash() {
         assert!(commands_of(text, Some(&[])).is_err(), "{text}");
     }
 }
+
+#[test]
+fn aliases_settings_and_old_arithmetic() {
+    let alias = "alias on='ip netns exec'\non a tc x\n";
+    for enabled in [format!("shopt -s expand_aliases\n{alias}"), format!("#!/bin/sh\n{alias}")] {
+        let all = commands(&enabled).unwrap();
+        assert_eq!(all.last().unwrap(), "ip netns exec a tc x", "{enabled}");
+    }
+    // bash expands none in a script by itself.
+    assert_eq!(commands(&format!("#!/bin/bash\n{alias}")).unwrap().last().unwrap(), "on a tc x");
+    let own = "#!/bin/sh\nalias tc='tc -s'\ntc x\n";
+    assert_eq!(commands(own).unwrap().last().unwrap(), "tc -s x");
+    assert_eq!(
+        commands("N=1; echo $N > /proc/sys/net/ipv4/ip_forward\necho x > /proc/sys/$UNKNOWN\n").unwrap(),
+        ["sysctl -w net.ipv4.ip_forward=1", "echo x"]
+    );
+    assert_eq!(
+        commands("for((i=1; i<=2; i++)); do tc $[$[$i*10]+1] x; done\n").unwrap(),
+        ["tc 11 x", "tc 21 x"]
+    );
+}

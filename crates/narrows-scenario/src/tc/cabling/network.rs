@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use super::super::network::{Place, unique};
+use super::super::place::{Place, unique};
 use super::{Cabling, Kind, Made, Namespace};
 use crate::Scenario;
 use crate::host::Address;
@@ -46,29 +46,21 @@ enum Role {
 }
 
 impl Cabling {
-    /// The network, if the script makes all of these devices and joins them in more than one link. `None` also if a link between
-    /// two hosts is the same: with the ends of one pair, or of two of a chain, one in each direction.
+    /// The network, if the script makes all of these devices and joins them.
     pub(in super::super) fn network(&self, configured: &[&str]) -> Option<Network> {
         let made: BTreeMap<String, usize> = (0..self.devices.len())
             .filter(|number| self.devices[*number].is_there)
             .map(|number| (self.devices[number].key(), number))
             .collect();
         let devices: Option<Vec<usize>> = configured.iter().map(|name| made.get(*name).copied()).collect();
-        let devices = devices?;
-        if devices.len() < 2 || self.is_one_pair(&devices) {
-            return None;
-        }
+        let devices = devices.filter(|devices| !devices.is_empty())?;
         let mut edges = self.edges(&devices);
         if edges.iter().any(|edge| edge.spots[0] == edge.spots[1]) {
             return None;
         }
         keep_joined(&mut edges, &devices);
         let laid = Laid { cabling: self, roles: self.roles(&edges), edges };
-        (!laid.is_one_link(&devices)).then(|| laid.network(&devices))
-    }
-
-    fn is_one_pair(&self, devices: &[usize]) -> bool {
-        matches!(devices, [one, other] if self.devices[*one].kind == Kind::Cable { peer: *other })
+        Some(laid.network(&devices))
     }
 
     fn edges(&self, configured: &[usize]) -> Vec<Edge> {
@@ -149,30 +141,12 @@ impl Laid<'_> {
         &self.cabling.devices[number]
     }
 
-    /// Whether two hosts are at the ends of a chain, and the two devices send in its two directions.
-    fn is_one_link(&self, devices: &[usize]) -> bool {
-        let [one, other] = devices else { return false };
-        let hosts: Vec<&Spot> =
-            self.roles.iter().filter(|(_, role)| **role == Role::Host).map(|(spot, _)| spot).collect();
-        let [first, _] = &hosts[..] else { return false };
-        let (mut at, mut left): (&Spot, Vec<&Edge>) = (first, self.edges.iter().collect());
-        let mut directions = Vec::new();
-        while let Some(number) = left.iter().position(|edge| edge.spots.contains(at)) {
-            let edge = left.remove(number);
-            let near = usize::from(edge.spots[1] == *at);
-            for (end, device) in edge.devices.iter().enumerate() {
-                if device.is_some_and(|device| device == *one || device == *other) {
-                    directions.push(end == near);
-                }
-            }
-            at = &edge.spots[1 - near];
-        }
-        left.is_empty() && (directions == [true, false] || directions == [false, true])
-    }
-
     fn network(&self, devices: &[usize]) -> Network {
-        let mut taken = Vec::new();
-        let names = self.names(&mut taken);
+        let names = self.names();
+        // A link may have the name of a host.
+        let is_host = |spot: &Spot| self.roles[spot] == Role::Host;
+        let mut taken: Vec<String> =
+            names.iter().filter(|(spot, _)| !is_host(spot)).map(|(_, name)| name.clone()).collect();
         let links: Vec<String> =
             self.edges.iter().map(|edge| self.link_name(edge, &names, &mut taken)).collect();
         let mut network = Network::default();
@@ -215,15 +189,15 @@ impl Laid<'_> {
         network
     }
 
-    fn names(&self, taken: &mut Vec<String>) -> BTreeMap<Spot, String> {
-        let mut names = BTreeMap::new();
+    fn names(&self) -> BTreeMap<Spot, String> {
+        let (mut names, mut taken) = (BTreeMap::new(), Vec::new());
         for spot in self.edges.iter().flat_map(|edge| &edge.spots) {
             if !names.contains_key(spot) {
                 let name = match spot {
                     Spot::Machine(namespace) => namespace.as_deref().unwrap_or(OWN),
                     Spot::Bridge(number) => &self.device(*number).name,
                 };
-                names.insert(spot.clone(), unique(name, taken));
+                names.insert(spot.clone(), unique(name, &mut taken));
             }
         }
         names

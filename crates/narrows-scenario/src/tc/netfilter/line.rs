@@ -188,6 +188,10 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
             None => all.push(word),
         }
     }
+    if all.iter().any(|word| lists(word.text)) {
+        words.take_all();
+        return Ok(Line { six, does: Does::Nothing });
+    }
     let table = match table(&all, name)? {
         Ok(table) => table,
         Err(does) => {
@@ -278,6 +282,12 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         _ => Does::Nothing,
     };
     Ok(Line { six, does })
+}
+
+/// Whether a word has several short options, of which one is `-L` or `-S`: `-vnL`.
+fn lists(word: &str) -> bool {
+    let flags = word.strip_prefix('-').unwrap_or_default();
+    flags.len() > 1 && flags.contains(['L', 'S']) && flags.chars().all(|flag| "vnxLSZ".contains(flag))
 }
 
 /// The word behind one of these.
