@@ -3,7 +3,7 @@
 
 mod network;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 pub(super) use network::Network;
@@ -18,7 +18,10 @@ type Namespace = Option<String>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cabling {
     devices: Vec<Made>,
-    routes: Vec<Route>,
+    /// Those that are there, by their names.
+    known: BTreeMap<(Namespace, String), usize>,
+    /// The gateways of the route to each network, each with its weight.
+    routes: BTreeMap<(Namespace, Address), Vec<(IpAddr, u32)>>,
     /// The namespaces that it adds.
     added: BTreeSet<String>,
     /// Where packets are forwarded.
@@ -46,14 +49,6 @@ enum Kind {
     Bridge,
 }
 
-/// A route to a network by way of gateways, each with its weight.
-#[derive(Clone, Debug)]
-struct Route {
-    namespace: Namespace,
-    to: Address,
-    via: Vec<(IpAddr, u32)>,
-}
-
 impl Cabling {
     /// Takes in a command of any program. `deletes` says whether what is deleted is gone: a script that tidies up at its end has
     /// used it before.
@@ -77,23 +72,7 @@ impl Cabling {
             "sysctl" if words.iter().any(|word| forwards(word)) => drop(self.forwarding.insert(namespace)),
             "ifconfig" => self.ifconfig(namespace, words),
             "route" => self.old_route(namespace, words),
-            "sh" | "bash" => {
-                if let ["-c", text] = words {
-                    for command in text.split([';', '&', '\n']) {
-                        let words: Vec<&str> = command.split_whitespace().collect();
-                        self.take_inside(&namespace, &words, deletes);
-                    }
-                }
-            }
             _ => {}
-        }
-    }
-
-    /// A command that a shell runs in a namespace.
-    fn take_inside(&mut self, namespace: &Namespace, words: &[&str], deletes: bool) {
-        match namespace {
-            None => self.take(words, deletes),
-            Some(name) => self.take(&[&["ip", "netns", "exec", name], words].concat(), deletes),
         }
     }
 
@@ -120,10 +99,12 @@ impl Cabling {
             }
             () if object.len() > 3 && is(object, "netns") && is_deletion => {
                 let names: Vec<Namespace> = words.iter().map(|name| Some((*name).to_owned())).collect();
-                let inside = |number: &usize| names.contains(&self.devices[*number].namespace);
-                self.delete((0..self.devices.len()).filter(inside).collect());
-                self.forwarding.retain(|namespace| !names.contains(namespace));
-                self.routes.retain(|route| !names.contains(&route.namespace));
+                for name in names {
+                    let inside = self.known.range((name.clone(), String::new())..);
+                    let inside = inside.take_while(|((namespace, _), _)| *namespace == name);
+                    self.delete(inside.map(|(_, number)| *number).collect());
+                    self.forwarding.remove(&name);
+                }
             }
             () => {}
         }
@@ -163,6 +144,7 @@ impl Cabling {
         }
         let moved = said.namespace.map(|name| self.named(name));
         let device = &mut self.devices[found];
+        self.known.remove(&(device.namespace.clone(), device.name.clone()));
         if words.contains(&"nomaster") {
             device.bridge = None;
         }
@@ -173,6 +155,10 @@ impl Cabling {
         }
         if let Some(name) = renamed {
             device.name = (*name).to_owned();
+        }
+        let there = (device.namespace.clone(), device.name.clone());
+        if let Some(before) = self.known.insert(there, found) {
+            self.devices[before].is_there = false;
         }
     }
 
@@ -210,8 +196,7 @@ impl Cabling {
         let all = if gateway.is_ipv4() { "0.0.0.0/0" } else { "::/0" };
         let to = to.map(|to| if to == "default" { all } else { to }).and_then(address);
         let Some(to) = to.map(Address::network) else { return };
-        self.routes.retain(|route| route.namespace != namespace || route.to != to);
-        self.routes.push(Route { namespace, to, via });
+        self.routes.insert((namespace, to), via);
     }
 
     /// `ifconfig X 10.0.0.1 netmask 255.255.255.0`.
@@ -250,10 +235,11 @@ impl Cabling {
 
     /// Makes a device; one of the same name is no longer there.
     fn add(&mut self, namespace: Namespace, name: &str, kind: Kind) -> usize {
-        if let Some(before) = self.find(&namespace, name) {
+        let number = self.devices.len();
+        let name = name.to_owned();
+        if let Some(before) = self.known.insert((namespace.clone(), name.clone()), number) {
             self.devices[before].is_there = false;
         }
-        let name = name.to_owned();
         self.devices.push(Made {
             namespace,
             name,
@@ -262,7 +248,7 @@ impl Cabling {
             addresses: Vec::new(),
             is_there: true,
         });
-        self.devices.len() - 1
+        number
     }
 
     /// The bridge of this name, which is made if it is not there.
@@ -282,9 +268,15 @@ impl Cabling {
     /// Deletes devices, those at the other ends with them.
     fn delete(&mut self, numbers: Vec<usize>) {
         for number in numbers {
-            self.devices[number].is_there = false;
-            if let Kind::Cable { peer } = self.devices[number].kind {
-                self.devices[peer].is_there = false;
+            let peer = match self.devices[number].kind {
+                Kind::Cable { peer } => peer,
+                Kind::Bridge => number,
+            };
+            for number in [number, peer] {
+                let device = &mut self.devices[number];
+                if std::mem::take(&mut device.is_there) {
+                    self.known.remove(&(device.namespace.clone(), device.name.clone()));
+                }
             }
         }
     }
@@ -295,8 +287,7 @@ impl Cabling {
     }
 
     fn find(&self, namespace: &Namespace, name: &str) -> Option<usize> {
-        let is_it = |device: &Made| device.is_there && device.name == name && device.namespace == *namespace;
-        self.devices.iter().rposition(is_it)
+        self.known.get(&(namespace.clone(), name.to_owned())).copied()
     }
 }
 

@@ -74,7 +74,7 @@ impl Script {
     }
 
     /// The network that the script makes itself of namespaces.
-    fn own_network(&self) -> Option<cabling::Network> {
+    fn own_network(&self) -> Option<Result<cabling::Network, Problem>> {
         let names = self.names();
         if !self.known.is_empty() || names.len() > MOST {
             return None;
@@ -84,7 +84,7 @@ impl Script {
 
     /// What is not as in the script about that network, for people.
     pub(super) fn notes_of_network(&self) -> Vec<String> {
-        self.own_network().map(|network| network.notes).unwrap_or_default()
+        self.own_network().and_then(Result::ok).map(|network| network.notes).unwrap_or_default()
     }
 
     /// Whether packets that arrive at one of two devices, and leave by the other, have the same twice: a rate here and a rate
@@ -107,7 +107,8 @@ impl Script {
 
     /// The place of each device that commands change, in the order in which they are named.
     pub(super) fn places(&self) -> Result<Vec<(&str, Place)>, ScenarioError> {
-        if let Some(mut own) = self.own_network() {
+        if let Some(own) = self.own_network() {
+            let mut own = own.map_err(|problem| self.error(problem))?;
             let place = |name| own.places.remove(name).map(|place| (name, place));
             return Ok(self.names().into_iter().filter_map(place).collect());
         }
@@ -200,7 +201,7 @@ impl Script {
     /// If there are too many devices.
     pub fn network(&self) -> Result<Scenario, ScenarioError> {
         let places = self.places()?;
-        let links = self.own_network().map_or(places.len(), |own| own.links.len());
+        let links = self.own_network().and_then(Result::ok).map_or(places.len(), |own| own.links.len());
         let plain: Vec<_> = places.into_iter().map(|(name, place)| Placed::empty(name, place)).collect();
         let name = match (self.has_own_network(), links) {
             (false, _) => "a plain wire".into(),
@@ -215,7 +216,7 @@ impl Script {
         if !self.has_own_network() {
             return two_hosts::text([], placed.iter().flat_map(Placed::keys));
         }
-        if let Some(own) = self.own_network() {
+        if let Some(Ok(own)) = self.own_network() {
             return own.text(|link| {
                 let mut text = String::new();
                 let of_link = placed.iter().filter(|one| one.place.link == link);

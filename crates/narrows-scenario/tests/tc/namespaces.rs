@@ -174,3 +174,16 @@ fn what_is_not_as_in_the_script_is_said() {
     assert!(said.iter().any(|note| note.starts_with("left is a host with several links")), "{said:?}");
     assert_eq!(scenario(&still).1.routers.len(), 0);
 }
+
+/// As many devices as a file has lines take no more than linear time; their network is refused.
+#[test]
+fn tens_of_thousands_of_devices_are_counted() {
+    let mut text = String::from("ip netns add a\n");
+    for number in 0..20_000 {
+        text +=
+            &format!("ip link add v{number} type veth peer name w{number}\nip link set w{number} netns a\n");
+    }
+    text += "tc qdisc add dev v0 root netem delay 1ms\n";
+    let error = Script::parse(&text, "x.sh").unwrap().scenario_text(false).unwrap_err().to_string();
+    assert!(error.contains("a network of 40000 devices, the most that a script may join is 1024"), "{error}");
+}

@@ -8,7 +8,10 @@ use super::{Cabling, Kind, Made, Namespace};
 use crate::Scenario;
 use crate::host::Address;
 use crate::link::Way;
+use crate::problem::Problem;
 
+/// More devices than a machine has, whose network is still made within a second.
+const MOST: usize = 1024;
 /// The namespace of the script itself.
 const OWN: &str = "host";
 
@@ -47,20 +50,27 @@ enum Role {
 
 impl Cabling {
     /// The network, if the script makes all of these devices and joins them.
-    pub(in super::super) fn network(&self, configured: &[&str]) -> Option<Network> {
-        let made: BTreeMap<String, usize> = (0..self.devices.len())
-            .filter(|number| self.devices[*number].is_there)
-            .map(|number| (self.devices[number].key(), number))
-            .collect();
-        let devices: Option<Vec<usize>> = configured.iter().map(|name| made.get(*name).copied()).collect();
+    pub(in super::super) fn network(&self, configured: &[&str]) -> Option<Result<Network, Problem>> {
+        let find = |name: &&str| match name.split_once('/') {
+            Some((namespace, name)) => self.find(&Some(namespace.to_owned()), name),
+            None => self.find(&None, name),
+        };
+        let devices: Option<Vec<usize>> = configured.iter().map(find).collect();
         let devices = devices.filter(|devices| !devices.is_empty())?;
+        if self.known.len() > MOST {
+            let title = format!(
+                "a network of {} devices, the most that a script may join is {MOST}",
+                self.known.len()
+            );
+            return Some(Err(Problem::new(title)));
+        }
         let mut edges = self.edges(&devices);
         if edges.iter().any(|edge| edge.spots[0] == edge.spots[1]) {
             return None;
         }
         keep_joined(&mut edges, &devices);
         let laid = Laid { cabling: self, roles: self.roles(&edges), edges };
-        Some(laid.network(&devices))
+        Some(Ok(laid.network(&devices)))
     }
 
     fn edges(&self, configured: &[usize]) -> Vec<Edge> {
@@ -92,11 +102,12 @@ impl Cabling {
     fn roles(&self, edges: &[Edge]) -> BTreeMap<Spot, Role> {
         let spots: BTreeSet<&Spot> = edges.iter().flat_map(|edge| &edge.spots).collect();
         let has_addresses = self.devices.iter().any(|device| !device.addresses.is_empty());
+        let gateways: BTreeSet<IpAddr> =
+            self.routes.values().flatten().map(|(gateway, _)| *gateway).collect();
         let is_gateway = |namespace: &Namespace| {
             let devices =
                 self.devices.iter().filter(|device| device.is_there && device.namespace == *namespace);
-            let own: Vec<IpAddr> = devices.flat_map(|device| &device.addresses).map(|own| own.ip).collect();
-            self.routes.iter().flat_map(|route| &route.via).any(|(gateway, _)| own.contains(gateway))
+            devices.flat_map(|device| &device.addresses).any(|own| gateways.contains(&own.ip))
         };
         let role = |spot: &Spot| match spot {
             Spot::Bridge(_) => Role::Switch,
@@ -282,16 +293,19 @@ impl Laid<'_> {
             return Ok(false);
         }
         let segments = self.segments();
-        for (number, device) in &ends {
-            for (other, peer) in ends.iter().filter(|(other, _)| segments[*other] == segments[*number]) {
-                let networks = |device: &Made| known(device).map(Address::network).collect::<BTreeSet<_>>();
-                if networks(device) != networks(peer) && (number, &device.name) != (other, &peer.name) {
+        let mut firsts: BTreeMap<usize, (&Made, BTreeSet<Address>)> = BTreeMap::new();
+        for (link, device) in ends {
+            let networks: BTreeSet<Address> = known(device).map(Address::network).collect();
+            match firsts.get(&segments[link]) {
+                Some((first, same)) if *same != networks => {
                     return Err(format!(
                         "The addresses are not those of the script: {} and {}, which are joined, are not in the same networks.",
-                        device.key(),
-                        peer.key()
+                        first.key(),
+                        device.key()
                     ));
                 }
+                Some(_) => {}
+                None => drop(firsts.insert(segments[link], (device, networks))),
             }
         }
         Ok(true)
@@ -299,20 +313,24 @@ impl Laid<'_> {
 
     /// The segment of each link: those that switches join have one number.
     fn segments(&self) -> Vec<usize> {
-        let mut segments: Vec<usize> = (0..self.edges.len()).collect();
-        for _ in &self.edges {
-            for (one, edge) in self.edges.iter().enumerate() {
-                for (other, with) in self.edges.iter().enumerate() {
-                    let is_joint =
-                        |spot: &&Spot| matches!(spot, Spot::Bridge(_)) && with.spots.contains(spot);
-                    if edge.spots.iter().any(|spot| is_joint(&spot)) {
-                        let least = segments[one].min(segments[other]);
-                        (segments[one], segments[other]) = (least, least);
-                    }
+        let mut segments: Vec<Option<usize>> = vec![None; self.edges.len()];
+        for first in 0..self.edges.len() {
+            let mut due = vec![first];
+            while let Some(link) = due.pop() {
+                if segments[link].is_some() {
+                    continue;
+                }
+                segments[link] = Some(first);
+                let bridges = self.edges[link].spots.iter().filter(|spot| matches!(spot, Spot::Bridge(_)));
+                for bridge in bridges {
+                    let joined = |other: &usize| self.edges[*other].spots.contains(bridge);
+                    due.extend(
+                        (0..self.edges.len()).filter(joined).filter(|other| segments[*other].is_none()),
+                    );
                 }
             }
         }
-        segments
+        segments.into_iter().flatten().collect()
     }
 
     /// The routes of a router to networks beyond its own, where there is more than one way.
@@ -330,11 +348,12 @@ impl Laid<'_> {
             .collect();
         let mut text = Vec::new();
         for to in networks.difference(&own) {
-            let routes = self.cabling.routes.iter().filter(|route| route.namespace == *namespace);
-            let longest = routes.filter(|route| contains(route.to, *to)).max_by_key(|route| route.to.prefix);
-            let Some(route) = longest else { continue };
-            let ways: Option<Vec<(usize, u32)>> = route
-                .via
+            let routes = self.cabling.routes.iter().filter(|((at, _), _)| at == namespace);
+            let longest = routes
+                .filter(|((_, beyond), _)| contains(*beyond, *to))
+                .max_by_key(|((_, beyond), _)| beyond.prefix);
+            let Some((_, via)) = longest else { continue };
+            let ways: Option<Vec<(usize, u32)>> = via
                 .iter()
                 .map(|(gateway, weight)| {
                     let is_way = |(_, device): &(usize, &Made)| {
