@@ -163,7 +163,8 @@ fn what_is_not_as_in_the_script_is_said() {
     let apart = DUMBBELL.replace("addr add 10.9.0.2/30", "addr add 10.8.0.2/30");
     let said = notes(&apart);
     assert!(
-        said.iter().any(|note| note.contains("right/core-r, which are joined, are not in the same networks")),
+        said.iter().any(|note| note
+            .contains("right/core-r, which are joined, do not have addresses in the same networks")),
         "{said:?}"
     );
     let (made, _) = scenario(&apart);

@@ -299,7 +299,7 @@ impl Laid<'_> {
             match firsts.get(&segments[link]) {
                 Some((first, same)) if *same != networks => {
                     return Err(format!(
-                        "The addresses are not those of the script: {} and {}, which are joined, are not in the same networks.",
+                        "The addresses are not those of the script: {} and {}, which are joined, do not have addresses in the same networks.",
                         first.key(),
                         device.key()
                     ));
