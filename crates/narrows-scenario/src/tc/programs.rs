@@ -403,26 +403,32 @@ fn name_of_link<'a>(words: &[Word<'a>]) -> Option<&'a str> {
         .filter(|name| !matches!(*name, "mtu" | "type" | "txqueuelen" | "qlen" | "txqlen"))
 }
 
+/// More namespaces than anybody enters one from another.
+const MOST_ENTERED: usize = 8;
+
 /// Takes the options of `ip`; returns the network namespace that they name.
 fn namespace_of_ip(words: &mut Words<'_>) -> Option<String> {
     let mut namespace = None;
-    while let Some(option) = words.peek().filter(|word| word.text.starts_with('-')) {
-        words.take();
-        match option.text {
-            "-n" | "-net" | "-netns" => namespace = words.take().map(|word| word.text.to_owned()),
-            "-f" | "-family" => drop(words.take()),
-            _ => {}
+    for _ in 0..MOST_ENTERED {
+        while let Some(option) = words.peek().filter(|word| word.text.starts_with('-')) {
+            words.take();
+            match option.text {
+                "-n" | "-net" | "-netns" => namespace = words.take().map(|word| word.text.to_owned()),
+                "-f" | "-family" => drop(words.take()),
+                _ => {}
+            }
         }
-    }
-    let mut ahead = words.clone();
-    if ahead.take().is_some_and(|word| word.text == "netns") && ahead.take_if("exec") {
+        let mut ahead = words.clone();
+        if !(ahead.take_if("netns") && ahead.take_if("exec")) {
+            break;
+        }
         namespace = ahead.take().map(|word| word.text.to_owned());
         *words = ahead;
         // Another `ip` is as this one.
-        if words.peek().is_some_and(|word| word.text.rsplit('/').next() == Some("ip")) {
-            words.take();
-            return namespace_of_ip(words).or(namespace);
+        if words.peek().is_none_or(|word| word.text.rsplit('/').next() != Some("ip")) {
+            break;
         }
+        words.take();
     }
     namespace
 }

@@ -188,3 +188,13 @@ fn tens_of_thousands_of_devices_are_counted() {
     let error = Script::parse(&text, "x.sh").unwrap().scenario_text(false).unwrap_err().to_string();
     assert!(error.contains("a network of 40000 devices, the most that a script may join is 1024"), "{error}");
 }
+
+/// However deep a line nests namespaces and calculations, it is read or refused.
+#[test]
+fn lines_that_nest_without_end_are_no_overflow() {
+    let deep = "ip netns exec a ".repeat(50_000);
+    drop(Script::parse(&format!("{deep}ip link set x up\n"), "x.sh"));
+    let deep = format!("{}1{}", "$[".repeat(50_000), "]".repeat(50_000));
+    let text = format!("tc qdisc add dev eth0 root pfifo limit {deep}\n");
+    assert!(Script::parse(&text, "x.sh").is_err());
+}

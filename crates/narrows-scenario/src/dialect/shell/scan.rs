@@ -119,17 +119,22 @@ pub(super) fn unit(text: &str, at: usize, depth: usize) -> Result<usize, Problem
     })
 }
 
-/// Where the bracket closes with which a text begins.
+/// As deep as calculations of the old kind may be within one another.
+const DEEPEST_BRACKET: usize = 16;
+
+/// Where the bracket closes with which a text begins; `None` also if brackets are nested too deep.
 pub(super) fn bracket(text: &str) -> Option<usize> {
-    let mut open = 0_usize;
-    text.bytes().position(|byte| {
-        open = match byte {
-            b'[' => open + 1,
-            b']' => open.saturating_sub(1),
-            _ => open,
-        };
-        open == 0
-    })
+    let mut open = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' if open == DEEPEST_BRACKET => return None,
+            b'[' => open += 1,
+            b']' if open == 1 => return Some(at),
+            b']' => open -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Where a text ends that a backquote opened: the place of the other one.
