@@ -16,6 +16,7 @@ use narrows_scenario::printable;
 use narrows_sim::{SimOptions, replay_log};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use crate::{files, frames, odd};
 
@@ -203,8 +204,8 @@ pub fn replies(bytes: &[u8]) {
             }
         }
         drop(serde_json::from_slice::<Answer>(line).map(|answer| written_again(&answer)));
-        let Ok(Reply::Ok(value)) = serde_json::from_slice(line) else { continue };
-        let all: [fn(serde_json::Value); 10] = [
+        let Ok(Reply::Ok(told)) = serde_json::from_slice(line) else { continue };
+        let all: [fn(&RawValue); 11] = [
             data::<ChangeMade>,
             data::<Checked>,
             data::<Stats>,
@@ -215,14 +216,14 @@ pub fn replies(bytes: &[u8]) {
             data::<PacketsSince>,
             data::<Vec<HostOfRun>>,
             data::<Entrance>,
+            data::<CurrentScenario>,
         ];
-        all.into_iter().for_each(|data| data(value.clone()));
-        data::<CurrentScenario>(value);
+        all.into_iter().for_each(|data| data(&told));
     }
 }
 
-fn data<T: Serialize + DeserializeOwned>(value: serde_json::Value) {
-    drop(serde_json::from_value(value).map(|data: T| written_again(&data)));
+fn data<T: Serialize + DeserializeOwned>(told: &RawValue) {
+    drop(serde_json::from_slice(told.get().as_bytes()).map(|data: T| written_again(&data)));
 }
 
 /// One of each.

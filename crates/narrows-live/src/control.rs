@@ -35,6 +35,7 @@ use std::{env, fs};
 use narrows_io::own_folder::{OwnFolder, OwnFolderError};
 use narrows_report::{Now, RecentRates, Report};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::run_record::number;
 
@@ -113,11 +114,11 @@ pub enum Request {
 }
 
 /// A run's reply.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// Success, with the requested data.
-    Ok(serde_json::Value),
+    /// Success, with the requested data as JSON, which who has asked knows to read.
+    Ok(Box<RawValue>),
     /// Failure, with the reason.
     Error(String),
     /// Failure, because the generation is not the one given.

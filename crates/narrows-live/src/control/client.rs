@@ -10,6 +10,7 @@ use narrows_io::own_folder::OwnFolderError;
 use narrows_io::unix_socket::{Listener, connect_within, listener, peer_process};
 use narrows_report::Now;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use super::activation::{activation_socket, can_start};
 use super::runs::names;
@@ -208,7 +209,8 @@ impl Client {
     ) -> Result<(T, Option<u32>), ControlError> {
         let (answer, process) = ask(&self.path, request, patience)?;
         let unknown = |cause| ControlError::Broken { path: self.path.clone(), cause };
-        let answer = serde_json::from_value(answer).map_err(|error| unknown(error.into()))?;
+        let answer =
+            serde_json::from_slice(answer.get().as_bytes()).map_err(|error| unknown(error.into()))?;
         Ok((answer, process))
     }
 }
@@ -262,12 +264,12 @@ fn connect(path: &Path, patience: Duration) -> Result<UnixStream, ControlError> 
     })
 }
 
-/// The reply to a request, and the process ID of the run.
+/// The data of the reply to a request, and the process ID of the run.
 fn ask(
     path: &Path,
     request: &Request,
     patience: Duration,
-) -> Result<(serde_json::Value, Option<u32>), ControlError> {
+) -> Result<(Box<RawValue>, Option<u32>), ControlError> {
     let broken = |cause| ControlError::Broken { path: path.into(), cause };
     let mut stream = connect(path, patience)?;
     let process = peer_process(&stream).ok();
@@ -289,8 +291,8 @@ fn ask(
     }
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
-    match serde_json::from_str(&answer).map_err(|error| broken(error.into()))? {
-        Reply::Ok(value) => Ok((value, process)),
+    match serde_json::from_slice(answer.as_bytes()).map_err(|error| broken(error.into()))? {
+        Reply::Ok(data) => Ok((data, process)),
         Reply::Error(message) => Err(ControlError::Refused(message)),
         Reply::Stale(stale) => Err(ControlError::Stale(stale)),
     }
