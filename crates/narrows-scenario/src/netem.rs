@@ -44,6 +44,7 @@ pub(crate) mod units;
 mod value;
 mod words;
 
+pub(crate) use chance::COPIES;
 pub(crate) use command::skip_prompt;
 pub use command::{Command, Verb};
 pub use explain::{ExplainedOption, Explanation};

@@ -70,6 +70,8 @@ pub(crate) struct Call<'a> {
     pub(crate) role: Role,
     /// It executes lines that it reads, which follow as calls of their own.
     pub(crate) reads_lines: bool,
+    /// The script ends if it fails: `set -e`.
+    pub(crate) ends_on_failure: bool,
     /// Variables that are not set, for which no word stands.
     pub(crate) unset: &'a [Expanded],
     /// The lines of a file of rules that it reads (`pfctl -f`), if they are known.

@@ -9,6 +9,10 @@ use crate::keys::kind::text;
 use crate::node::Value;
 use crate::units::Share;
 
+/// What is said of copies on a link of two queues.
+pub(crate) const COPIES: &str =
+    "Each is duplicated on the wire; the copy takes no transmission time and has its own delay.";
+
 pub(super) const DUPLICATE: Row<Netem> = Row {
     words: &["duplicate"],
     read: |netem, word, reader| {
@@ -17,9 +21,7 @@ pub(super) const DUPLICATE: Row<Netem> = Row {
     },
     show: |netem| netem.duplicate.show(),
     explain: |netem| {
-        let more =
-            "Each is duplicated on the wire; the copy takes no transmission time and has its own delay.";
-        let mut said = words::chance(netem.duplicate, "Packets that arrive twice", more);
+        let mut said = words::chance(netem.duplicate, "Packets that arrive twice", COPIES);
         if netem.loss.is_some_and(|loss| !loss.is_none()) {
             said.push("Of packets that are not lost. (In NetEm one that is chosen to be lost and to be duplicated arrives once.)".into());
         }

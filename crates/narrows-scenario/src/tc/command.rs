@@ -33,6 +33,8 @@ pub(super) struct Command {
     pub(super) blocks: Vec<(u32, Place)>,
     /// Whether it is about a chain of filters, not about one of them.
     pub(super) is_chain: bool,
+    /// Whether the script ends if it fails.
+    pub(super) ends_script: bool,
     pub(super) body: Body,
 }
 
@@ -188,6 +190,7 @@ impl Command {
             block: None,
             blocks: Vec::new(),
             is_chain,
+            ends_script: false,
             body,
         };
         command.place(object, words, shared)?;

@@ -10,7 +10,7 @@ use super::unit::{FRAME, rate_of};
 use super::verdict::Verdict;
 use super::{class, etf, hfsc, qdisc};
 use crate::dialect::text_of;
-use crate::netem::{self, Verb};
+use crate::netem::{self, COPIES, Verb};
 use crate::node::{Table, Value};
 use crate::value::Match;
 
@@ -18,6 +18,7 @@ use crate::value::Match;
 const UNIFORM_UNLESS_KEPT: &str = "No distribution is named: that of before stays, or the jitter is uniform.";
 const OVERTAKES_UNLESS_KEPT: &str =
     "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.";
+const COPIES_IN_A_CLASS: &str = "Each copy has its own delay, and is sent at the rate of the class.";
 /// What is said of netem in a class.
 const IN_A_CLASS: &str = "Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue: its limit counts packets in the delay, too, correlations are by NetEm's formula, and negative delays move packets ahead.";
 
@@ -70,11 +71,10 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                     if matches!(netem.kind, netem::Kind::Netem(_)) =>
                 {
                     let options = netem.explain().options.into_iter();
-                    words.extend(
-                        options
-                            .filter(|option| !option.text.starts_with("limit"))
-                            .flat_map(|option| option.meaning),
-                    );
+                    let said = options
+                        .filter(|option| !option.text.starts_with("limit"))
+                        .flat_map(|option| option.meaning);
+                    words.extend(said.map(|words| words.replace(COPIES, COPIES_IN_A_CLASS)));
                     words.push(IN_A_CLASS.into());
                 }
                 (qdisc::Kind::Netem(_), _) if command.verb != Verb::Add => {

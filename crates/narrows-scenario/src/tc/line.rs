@@ -60,6 +60,14 @@ pub(super) enum Line {
 
 /// Reads one command; `None` if it has no effect.
 pub(super) fn read(call: &Call<'_>, shared: &mut Shared) -> Result<Option<Line>, Problem> {
+    let mut line = understood(call, shared)?;
+    if let Some(Line::Tc(command)) = &mut line {
+        command.ends_script = call.ends_on_failure;
+    }
+    Ok(line)
+}
+
+fn understood(call: &Call<'_>, shared: &mut Shared) -> Result<Option<Line>, Problem> {
     let Some(unknown) = call.words.iter().find(|word| word.problem().is_some()) else {
         // Where a variable is not set, that is why words are missing.
         let unset = || call.unset.first().and_then(|word| word.problem().cloned());

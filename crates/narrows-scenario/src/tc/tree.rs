@@ -154,8 +154,10 @@ impl Tree {
             // A script goes on where tc finds nothing to delete.
             Body::Filter { head, .. } if command.verb == Verb::Delete && !self.is_run => {
                 head.handle.as_ref().map(super::filter::Name::number).transpose()?;
-                let missing = self.apply_filter(command, head, None).is_err();
-                Ok(missing.then(nothing_there))
+                match self.apply_filter(command, head, None) {
+                    Err(_) => nothing_there(command).map_err(at),
+                    Ok(()) => Ok(None),
+                }
             }
             Body::Filter { head, filter } => {
                 self.apply_filter(command, head, filter.as_deref()).map_err(at).map(|()| None)
@@ -181,7 +183,7 @@ impl Tree {
         }
         if is_ingress {
             match command.verb {
-                Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
+                Verb::Delete if self.ingress.is_none() => return nothing_there(command),
                 Verb::Delete => {
                     (self.ingress, self.arriving, self.leaving) =
                         (None, Filters::default(), Filters::default());
@@ -208,7 +210,7 @@ impl Tree {
         let parent = match command.parent {
             Some(Parent::Of(class)) => match self.class_for_qdisc(class) {
                 Ok(class) => Some(class),
-                Err(_) if command.verb == Verb::Delete => return Ok(Some(nothing_there())),
+                Err(_) if command.verb == Verb::Delete => return nothing_there(command),
                 Err(problem) => return Err(problem),
             },
             _ => None,
@@ -219,10 +221,9 @@ impl Tree {
             // Without a place the handle says which; with both, both have to be right.
             let found = match (command.parent, asked) {
                 (None, None) => {
-                    return Ok(Some(
-                        "Nothing is deleted: without `root`, `parent` or `handle`, tc finds no discipline."
-                            .into(),
-                    ));
+                    return nothing_there(command).map(|_| {
+                        Some("Nothing is deleted: without `root`, `parent` or `handle`, tc finds no discipline.".into())
+                    });
                 }
                 (None, Some(handle)) => self.qdiscs.iter().position(|qdisc| qdisc.handle == handle),
                 (Some(_), None) => before,
@@ -233,7 +234,7 @@ impl Tree {
                     self.remove(self.qdiscs[index].handle);
                     Ok(None)
                 }
-                None => Ok(Some(nothing_there())),
+                None => nothing_there(command),
             };
         }
         let Some(kind) = kind else { return Ok(None) };
@@ -465,7 +466,7 @@ impl Tree {
         let before = self.classes.get(id);
         if command.verb == Verb::Delete {
             let Some(before) = before else {
-                return if self.is_run { Err(self.no_class(id)) } else { Ok(Some(nothing_there())) };
+                return if self.is_run { Err(self.no_class(id)) } else { nothing_there(command) };
             };
             if let Some(child) = self.below(id).next() {
                 return Err(Problem::new(format!("the class {id} has child classes, such as {}", child.id))
@@ -611,6 +612,15 @@ fn no_band(qdisc: &Qdisc, class: Handle) -> Option<Problem> {
     (!(1..=u16::from(bands)).contains(&class.minor)).then(problem)
 }
 
-fn nothing_there() -> String {
-    "There is nothing to delete: tc would report an error, and a script without `set -e` goes on.".into()
+/// What a deletion of nothing does to a script: it goes on, but not with `set -e`.
+fn nothing_there(command: &Command) -> Result<Option<String>, Problem> {
+    if command.ends_script {
+        return Err(Problem::new(
+            "there is nothing to delete: tc fails, and with `set -e` the script ends here",
+        )
+        .help("a script that goes on has `|| true` behind the command"));
+    }
+    Ok(Some(
+        "There is nothing to delete: tc would report an error, and a script without `set -e` goes on.".into(),
+    ))
 }

@@ -919,3 +919,33 @@ fn variables_that_are_not_set() {
         );
     }
 }
+
+/// A script with `set -e` ends at a deletion of nothing, and nothing behind it is executed.
+#[test]
+fn deletions_of_nothing_end_a_script_that_exits_on_failure() {
+    let add = "tc qdisc add dev eth0 root netem delay 3ms\n";
+    for nothing in [
+        "tc qdisc del dev eth0 root",
+        "tc qdisc del dev eth0 root 2> /dev/null",
+        "tc qdisc del dev eth0 ingress",
+        "tc filter del dev eth0",
+        "true && tc class del dev eth0 classid 1:1",
+        "clean() { tc qdisc del dev eth0 root; }; clean",
+    ] {
+        let at = &nothing[nothing.find("tc").expect("it is a command")..];
+        let at = at.split(';').next().expect("of a function, or alone");
+        let why = "there is nothing to delete: tc fails, and with `set -e` the script ends here";
+        fails(&format!("set -e\n{nothing}\n{add}"), why, at, &["`|| true`"]);
+        fails(&format!("#!/bin/sh -e\n{nothing}\n{add}"), why, at, &["`|| true`"]);
+        for goes_on in [
+            format!("{nothing}\n{add}"),
+            format!("set -e\n{{ {nothing}; }} || true\n{add}"),
+            format!("set -e\nif {{ {nothing}; }}; then :; fi\n{add}"),
+            format!("set -e\nset +e\n{nothing}\nset -e\n{add}"),
+        ] {
+            assert_eq!(keys(&goes_on), ["link.up.delay=\"3ms\""], "{goes_on}");
+        }
+    }
+    let there = format!("set -e\n{add}tc qdisc del dev eth0 root\n{add}");
+    assert_eq!(keys(&there), ["link.up.delay=\"3ms\""]);
+}

@@ -207,8 +207,15 @@ impl Runner<'_> {
                     vanishes: false,
                 })
                 .collect();
-            let call =
-                Call { words: &words, span, role: Role::Line, reads_lines: false, unset: &[], input: None };
+            let call = Call {
+                words: &words,
+                span,
+                role: Role::Line,
+                reads_lines: false,
+                ends_on_failure: false,
+                unset: &[],
+                input: None,
+            };
             match self.answered(&call) {
                 Flow::On => {}
                 flow => return flow,

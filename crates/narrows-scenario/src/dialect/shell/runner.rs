@@ -301,6 +301,7 @@ impl<'a> Runner<'a> {
                     span: place,
                     role: Role::Line,
                     reads_lines: false,
+                    ends_on_failure: false,
                     unset: &[],
                     input: None,
                 })
@@ -554,7 +555,15 @@ impl<'a> Runner<'a> {
             Some(text) => text.map(|text| lines_of(&text, &Place::Whole(span.clone()))),
             None => self.input.clone().filter(|_| programs::reads_rules(&known)),
         };
-        let call = Call { words: &all, span, role, reads_lines, unset: &unset, input: lines.as_ref() };
+        let call = Call {
+            words: &all,
+            span,
+            role,
+            reads_lines,
+            ends_on_failure: self.exits_on_failure && self.conditions == 0,
+            unset: &unset,
+            input: lines.as_ref(),
+        };
         self.slept += usize::from(programs::sleeps(&known));
         if programs::has_effect(&known) {
             let is_known = |(at, word): (usize, &Expanded)| {
@@ -714,6 +723,7 @@ impl<'a> Runner<'a> {
             span,
             role: Role::Repeats(turns),
             reads_lines: false,
+            ends_on_failure: false,
             unset: &[],
             input: None,
         };
