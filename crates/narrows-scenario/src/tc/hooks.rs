@@ -252,7 +252,8 @@ impl Tree {
             device.is_some_and(|device| !matches!(other(device), Target::Elsewhere))
         };
         let Some(at) = stages.iter().position(|stage| inside(&stage)) else {
-            draft.hook(&stages, "ip", &other)?;
+            let filters = draft.filters(&stages, "ip", &other)?;
+            draft.hook(behind_filters(filters, &stages, &self.dropped_arriving)?);
             if !draft.keys.is_empty() {
                 draft.notes.push(
                     "Filters of packets that arrive at the device apply before the queue and delay of that direction."
@@ -263,6 +264,11 @@ impl Tree {
         };
         let (before, behind) = stages.split_at(at);
         let first = &behind[0];
+        if self.dropped_arriving.iter().any(|dropped| dropped.value == 1) {
+            return Err(first
+                .wrong("packets are redirected, and then dropped by iptables")
+                .help("drop them before by a filter of tc: action drop"));
+        }
         if let Some(stage) = behind.iter().find(|stage| stage.placed.filter.edits) {
             return Err(stage
                 .wrong("packets are changed before the disciplines of another device")
@@ -275,7 +281,8 @@ impl Tree {
         }
         let device = first.placed.filter.redirect.as_deref().unwrap_or_default();
         let Target::Disciplines(tree) = other(device) else {
-            draft.hook(before, "ip", &other)?;
+            let filters = draft.filters(before, "ip", &other)?;
+            draft.hook(filters);
             draft.notes.push(format!("{device} has no discipline: packets pass through it."));
             return Ok(draft.finish());
         };
@@ -289,7 +296,8 @@ impl Tree {
                 "Packets that are not redirected to {device} pass beside its disciplines, through a class of their own."
             ));
         }
-        draft.hook(before, "ip", &other)?;
+        let filters = draft.filters(before, "ip", &other)?;
+        draft.hook(filters);
         let mut keys = tree.egress(exact)?;
         draft.notes.push(format!(
             "Packets that arrive pass {device} first: its disciplines are those of that direction of the link, so packets wait before their propagation delay, not after it."
@@ -304,7 +312,8 @@ impl Tree {
     /// classes that such filters put packets into.
     pub(super) fn leaving_hook(&self, draft: &mut Draft) -> Result<Vec<Marked>, Problem> {
         let stages = stages(&self.leaving)?;
-        draft.hook(&stages, "frame", &|_| Target::Elsewhere)?;
+        let filters = draft.filters(&stages, "frame", &|_| Target::Elsewhere)?;
+        draft.hook(before_filters(&self.dropped_leaving, &stages, filters)?);
         let mut classified = Vec::new();
         for stage in &stages {
             let filter = &stage.placed.filter;
@@ -535,13 +544,13 @@ impl Draft {
         Ok(())
     }
 
-    /// The key for filters of a hook: `policer` for a single one, else `ingress`. `base` is what a packet counts.
-    fn hook<'a>(
+    /// The filters of a hook. `base` is what a packet counts.
+    fn filters<'a>(
         &mut self,
         stages: &[Stage<'_>],
         base: &str,
         other: &dyn Fn(&str) -> Target<'a>,
-    ) -> Result<(), Problem> {
+    ) -> Result<Vec<Table>, Problem> {
         let mut list = Vec::new();
         for stage in stages {
             let filter = &stage.placed.filter;
@@ -578,6 +587,11 @@ impl Draft {
                 break;
             }
         }
+        Ok(list)
+    }
+
+    /// The key for filters of a hook: `policer` for a single one, else `ingress`.
+    fn hook(&mut self, mut list: Vec<Table>) {
         // Without a decision a packet passes anyway.
         while list
             .last()
@@ -601,6 +615,50 @@ impl Draft {
                 self.keys.push(("ingress", Value::Array(list)));
             }
         }
-        Ok(())
     }
+}
+
+/// What the firewall decides about packets, as filters.
+fn of_firewall(dropped: &[Marked]) -> impl Iterator<Item = Table> {
+    dropped.iter().map(|one| {
+        let mut table = Table::default();
+        if let Some(matches) = &one.matches {
+            table.put("match", matches.value());
+        }
+        table.put("action", text(if one.value == 1 { "drop" } else { "pass" }));
+        table
+    })
+}
+
+/// Packets that leave meet the firewall first.
+fn before_filters(
+    dropped: &[Marked],
+    stages: &[Stage<'_>],
+    filters: Vec<Table>,
+) -> Result<Vec<Table>, Problem> {
+    match stages.first() {
+        // What the firewall accepts would pass by the filters.
+        Some(stage) if dropped.iter().any(|one| one.value == 0) => Err(beside_firewall(stage)),
+        _ => Ok(of_firewall(dropped).chain(filters).collect()),
+    }
+}
+
+/// Packets that arrive meet the filters first.
+fn behind_filters(
+    filters: Vec<Table>,
+    stages: &[Stage<'_>],
+    dropped: &[Marked],
+) -> Result<Vec<Table>, Problem> {
+    let passes = |stage: &&Stage<'_>| stage.verdict == Verdict::Class;
+    match stages.iter().find(passes) {
+        // What a filter passes would pass by the firewall.
+        Some(stage) if !dropped.is_empty() => Err(beside_firewall(stage)),
+        _ => Ok(filters.into_iter().chain(of_firewall(dropped)).collect()),
+    }
+}
+
+fn beside_firewall(stage: &Stage<'_>) -> Problem {
+    stage
+        .wrong("filters of tc and rules of iptables, of which some pass packets and others drop them")
+        .help("drop packets by filters alone: action drop")
 }

@@ -171,6 +171,9 @@ fn of_words(
                 "Connections keep marks: from its start, a connection has the mark that the rules give to packets of its two directions. It is opened by packets that leave by a device if a rule for addresses or ports decides about those, otherwise by packets that arrive."
             }
             false if line.removes() => "Rules of iptables are taken away.",
+            false if line.drops() => {
+                "Rules of iptables drop packets: of those that leave a device before its disciplines, of those that arrive behind its filters. Packets of the host itself and those that it forwards are not told apart here: the rules of both apply to all."
+            }
             false if line.is_for_some() => {
                 "Rules of iptables give packets marks and classes, which filters of tc see. Packets of the host itself and those that it forwards are not told apart here: all that leave pass the rules of both."
             }

@@ -43,6 +43,7 @@ enum Target {
     Return,
     /// To the next hook.
     Accept,
+    Drop,
     Call(String),
     Nothing,
 }
@@ -67,7 +68,12 @@ struct Rule {
     /// What it looks at that is not known here.
     unclear: Option<Unclear>,
     target: Target,
+    place: Place,
 }
+
+/// Where a rule stands in the script.
+#[derive(Clone, Debug)]
+struct Place(Range<usize>);
 
 /// A condition that is not known.
 #[derive(Clone, Debug)]
@@ -77,6 +83,12 @@ struct Unclear {
 }
 
 /// Rules are the same wherever they stand.
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 impl PartialEq for Unclear {
     fn eq(&self, other: &Self) -> bool {
         self.what == other.what
@@ -97,6 +109,9 @@ struct Way {
     leaving: &'static [&'static str],
     arriving: &'static [&'static str],
 }
+
+/// Packets that arrive, of which the host gets some and forwards others.
+const ARRIVING: [&str; 5] = ["PREROUTING", "INPUT", "filter/INPUT", "FORWARD", "filter/FORWARD"];
 
 /// Before the names of the chains of `filter`, which packets pass behind those of `mangle` at the same place.
 const OF_FILTER: &str = "filter/";
@@ -158,6 +173,29 @@ impl Firewall {
         self.both_families(device, Number::Mark, with_lists)
     }
 
+    /// Whether a rule drops packets.
+    pub(super) fn drops(&self) -> bool {
+        self.chains.values().flatten().any(|rule| rule.target == Target::Drop)
+    }
+
+    /// The packets that are dropped before they leave by a device: the first condition that holds counts, and those with 1 are.
+    pub(super) fn dropped_leaving(&self, device: &str) -> Result<Vec<Marked>, Problem> {
+        if self.drops() { self.outcome(device, Number::Dropped) } else { Ok(Vec::new()) }
+    }
+
+    /// The packets that are dropped when they have arrived at a device.
+    pub(super) fn dropped_arriving(&self, device: &str) -> Result<Vec<Marked>, Problem> {
+        if !self.drops() {
+            return Ok(Vec::new());
+        }
+        self.both_families(device, Number::Dropped, |walk: &Walk<'_>, _| {
+            if self.has_connections(walk.six) {
+                return Err(Problem::new("rules of iptables that drop packets, beside marks of connections"));
+            }
+            Walk { arrives: true, ..*walk }.passed(&ARRIVING)
+        })
+    }
+
     fn outcome(&self, device: &str, number: Number) -> Result<Vec<Marked>, Problem> {
         let with_lists = |walk: &Walk<'_>, way: Way| match self.has_connections(walk.six) {
             true => walk.with_both(way, |lists| lists.leaving(number)),
@@ -186,8 +224,8 @@ impl Firewall {
                 Ok(list)
             };
             let list = match (
-                self.gives(six, &["OUTPUT", "filter/OUTPUT"]),
-                self.gives(six, &["PREROUTING", "FORWARD", "filter/FORWARD"]),
+                self.gives(six, number, &["OUTPUT", "filter/OUTPUT"]),
+                self.gives(six, number, &["PREROUTING", "FORWARD", "filter/FORWARD"]),
             ) {
                 _ if !looks => pruned(ANY)?,
                 (true, true) => walk.same(pruned(FORWARDED)?, &pruned(OWN)?)?,
@@ -217,12 +255,13 @@ impl Firewall {
         self.rules(six).any(|rule| matches!(rule.target, Target::Mark(change) if change.is_of_connections()))
     }
 
-    /// Whether a rule of these chains may give packets a mark or a class that is not that of their connection.
-    fn gives(&self, six: bool, chains: &[&str]) -> bool {
+    /// Whether a rule of these chains may give packets a mark or a class that is not that of their connection, or drop them.
+    fn gives(&self, six: bool, number: Number, chains: &[&str]) -> bool {
         let rules = chains.iter().filter_map(|chain| self.chains.get(&(six, (*chain).to_owned()))).flatten();
         rules.into_iter().any(|rule| match rule.target {
             Target::Mark(change) => !change.copies(),
             Target::Classify(_) | Target::Call(_) => true,
+            Target::Drop => number == Number::Dropped,
             Target::Return | Target::Accept | Target::Nothing => false,
         })
     }
@@ -304,8 +343,10 @@ impl Walk<'_> {
         let mut list = after.to_vec();
         let rules = self.firewall.chains.get(&(self.six, name.to_owned()));
         for rule in rules.into_iter().flatten().rev() {
+            let drops = self.tracked & Number::Dropped.bits() != 0;
             let is_about_it = match &rule.target {
                 Target::Return | Target::Accept | Target::Call(_) => true,
+                Target::Drop => drops,
                 target => self.change(target).is_some(),
             };
             if !is_about_it {
@@ -318,29 +359,40 @@ impl Walk<'_> {
             if !is_there(rule.leaves.as_ref(), false)? || !is_there(rule.arrives.as_ref(), true)? {
                 continue;
             }
-            if let Some(unclear) = &rule.unclear {
+            // Which packets of a connection that is established are dropped depends on what came before.
+            let established = || Unclear {
+                what: "a rule of iptables for packets of established connections".into(),
+                place: rule.place.0.clone(),
+            };
+            let unclear = rule.unclear.clone().or_else(|| (drops && rule.is_established).then(established));
+            if let Some(unclear) = &unclear {
                 let same = match &rule.target {
                     Target::Return => after == &list[..],
                     Target::Accept => beyond == &list[..],
+                    Target::Drop => false,
                     Target::Call(chain) => self.chain(chain, &list, beyond, depth + 1)? == list,
                     _ => true,
                 };
                 if same {
                     continue;
                 }
-                let title = format!("{}, before rules that give packets marks", unclear.what);
+                let do_what = if drops { "drop packets" } else { "give packets marks" };
+                let title = format!("{}, before rules that {do_what}", unclear.what);
                 return Err(Problem::new(title).at(&unclear.place));
             }
             let excepted = self.excepted(rule, &list)?;
             let inside = match &rule.target {
                 Target::Call(chain) => self.chain(chain, &list, beyond, depth + 1)?,
+                Target::Drop => {
+                    vec![Entry { matches: everything.clone(), bits: Bits::ANY, change: Change::drop() }]
+                }
                 _ => List::new(),
             };
             for matches in self.matches(rule)?.iter().rev() {
                 let other = match &rule.target {
                     Target::Return => after,
                     Target::Accept => beyond,
-                    Target::Call(_) => &inside,
+                    Target::Call(_) | Target::Drop => &inside,
                     target => {
                         if let Some(change) = self.change(target) {
                             let own = Entry { matches: matches.clone(), bits: rule.bits, change };

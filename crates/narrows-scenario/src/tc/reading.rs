@@ -267,7 +267,7 @@ impl Reading {
             || line.translates().is_some()
             || line.only_accepts() && !self.script.firewalls.values().any(Firewall::marks_in_filter);
         match self.now > Duration::ZERO && !is_idle {
-            true if line.removes() => {
+            true if line.removes() && !self.script.firewalls.values().any(Firewall::drops) => {
                 self.taken_away.push((self.script.commands.len(), passed.span.clone()));
                 passed.words += RULES_STAY;
             }
@@ -356,7 +356,7 @@ impl Reading {
 fn comes_late(span: &Range<usize>) -> Problem {
     Problem::new("a rule of the firewall after `sleep`")
         .at(span)
-        .help("packets have the marks of a script from its start: put the rule before the `sleep`")
+        .help("rules of a script hold from its start: put the rule before the `sleep`")
 }
 
 fn stays_down(device: &str, span: &Range<usize>) -> Problem {

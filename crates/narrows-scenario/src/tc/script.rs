@@ -224,6 +224,8 @@ impl Script {
                     tree.connections = firewall.connections(device).map_err(wrong)?;
                 }
                 tree.classified = firewall.classes(device).map_err(wrong)?;
+                tree.dropped_leaving = firewall.dropped_leaving(device).map_err(wrong)?;
+                tree.dropped_arriving = firewall.dropped_arriving(device).map_err(wrong)?;
             }
         }
         self.check_redirections(trees, &redirected).map_err(wrong)?;

@@ -38,6 +38,9 @@ pub(super) struct Tree {
     pub(super) connections: Vec<Marked>,
     /// The classes that it puts packets into, likewise.
     pub(super) classified: Vec<Marked>,
+    /// The packets that the firewall drops before they come here, and when they have arrived: those with 1.
+    pub(super) dropped_leaving: Vec<Marked>,
+    pub(super) dropped_arriving: Vec<Marked>,
     /// How many packets a queue of the device holds unless its discipline says another number, if the script says so.
     pub(super) length: Option<u32>,
     /// Whether the device is an intermediate one (ifb), whose queues hold 32 packets otherwise.

@@ -175,7 +175,12 @@ fn what_iptables_says_that_packets_do_not_carry() {
             "TPROXY",
             "understood: MARK",
         ),
-        ("-A INPUT -p tcp -j DROP", "`DROP` of iptables", "DROP", "action drop"),
+        (
+            "-A INPUT -p tcp -j REJECT",
+            "`REJECT` of iptables, which answers that packets are not wanted",
+            "REJECT",
+            "`DROP` drops them",
+        ),
         (
             "-t mangle -A POSTROUTING -p tcp --dport nobody -j MARK --set-mark 1",
             "`nobody` is not a number, and no range of numbers",
@@ -696,4 +701,101 @@ fn translation_at_another_device_does_not_matter() {
         "tc filter",
         &["leave out the translation"],
     );
+}
+
+#[test]
+fn rules_drop_packets() {
+    let netem = "tc qdisc add dev eth0 root netem delay 3ms\n";
+    let drop = |rest: &str| format!("{{ match = {{ {rest} }}, action = \"drop\" }}");
+    let pass = |rest: &str| drop(rest).replace("drop", "pass");
+    let web = drop("protocol = \"tcp\", destination-port = 80, family = \"ipv4\"");
+    let names = drop("protocol = \"udp\", source-port = 53, family = \"ipv4\"");
+    let up = |list: &str| format!("link.up.ingress=[{list}]");
+    let down = |list: &str| format!("link.down.ingress=[{list}]");
+    let found = |rules: &str| {
+        let mut all = keys(&format!("{netem}{rules}"));
+        all.retain(|line| !line.contains("delay"));
+        all.into_iter().map(|line| line.replace(" = [", "=[")).collect::<Vec<_>>()
+    };
+    for (rules, expected) in [
+        ("iptables -A OUTPUT -p tcp --dport 80 -j DROP", vec![up(&web)]),
+        ("iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 80 -j DROP", vec![up(&web)]),
+        ("iptables -A INPUT -i eth0 -p udp --sport 53 -j DROP", vec![down(&names)]),
+        // At another device, and of a chain that is not called.
+        (
+            "iptables -A INPUT -i eth1 -j DROP; iptables -A OUTPUT -o eth1 -j DROP; iptables -A x -j DROP",
+            vec![],
+        ),
+        // Forwarded in either direction.
+        ("iptables -A FORWARD -p tcp --dport 80 -j DROP", vec![up(&web), down(&web)]),
+        ("iptables -A FORWARD -i eth0 -o eth1 -p udp --sport 53 -j DROP", vec![down(&names)]),
+        ("iptables -A FORWARD -i eth1 -o eth0 -p tcp --dport 80 -j DROP", vec![up(&web)]),
+        // The first rule that decides counts, in chains of the script, too.
+        (
+            "iptables -A INPUT -j own; iptables -A own -s 10.0.0.1 -j RETURN; iptables -A own -p udp --sport 53 -j DROP; iptables -A INPUT -s 10.0.0.1 -j DROP",
+            vec![down(&format!("{},{names}", drop("source = \"10.0.0.1\"")))],
+        ),
+        (
+            "iptables -A OUTPUT -d 10.0.0.1 -j ACCEPT; iptables -A OUTPUT -p tcp --dport 80 -j DROP",
+            vec![up(&format!("{},{web}", pass("destination = \"10.0.0.1\"")))],
+        ),
+        // Taken away again.
+        ("iptables -A OUTPUT -j DROP; iptables -D OUTPUT -j DROP", vec![]),
+        ("iptables -A OUTPUT -j DROP; iptables -F", vec![]),
+        ("iptables -A OUTPUT -j DROP; iptables -R OUTPUT 1 -p tcp --dport 80 -j DROP", vec![up(&web)]),
+    ] {
+        let plain = |all: Vec<String>| all.into_iter().map(|line| line.replace(' ', "")).collect::<Vec<_>>();
+        assert_eq!(plain(found(rules)), plain(expected), "{rules}");
+    }
+    // By marks that packets have there.
+    let marked = "iptables -t mangle -A OUTPUT -p tcp --dport 80 -j MARK --set-mark 5; iptables -A OUTPUT -m mark --mark 5 -j DROP";
+    let all = found(marked);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert!(all[0].contains("destination-port = 80") && all[0].ends_with("action = \"drop\" }]"), "{all:?}");
+    // Before the filters of the device where packets leave, and behind them where they arrive.
+    let hooks = "tc qdisc add dev eth0 clsact\ntc filter add dev eth0 egress protocol ip matchall action drop\n\
+                 tc filter add dev eth0 ingress protocol ip u32 match ip protocol 1 0xff action drop\n";
+    let rules = "iptables -A OUTPUT -p tcp --dport 80 -j DROP\niptables -A INPUT -p udp --sport 53 -j DROP\n";
+    let all = keys(&format!("{hooks}{rules}"));
+    let at = |line: &String, part: &str| line.find(part).unwrap_or_else(|| panic!("{part}: {line}"));
+    assert!(at(&all[0], "tcp") < at(&all[0], "{ match = { family = \"ipv4\" }"), "{all:?}");
+    assert!(at(&all[1], "icmp") < at(&all[1], "udp"), "{all:?}");
+    for (text, title, at) in [
+        (
+            format!("{netem}iptables -A INPUT -m state --state ESTABLISHED -j ACCEPT\niptables -A INPUT -j DROP\n"),
+            "a rule of iptables for packets of established connections, before rules that drop packets",
+            "-A INPUT -m",
+        ),
+        (
+            format!("{netem}sleep 5\niptables -A INPUT -j DROP\n"),
+            "a rule of the firewall after `sleep`",
+            "iptables -A",
+        ),
+        (
+            format!("{netem}iptables -A INPUT -j DROP\nsleep 5\niptables -D INPUT -j DROP\n"),
+            "a rule of the firewall after `sleep`",
+            "iptables -D",
+        ),
+        (
+            format!("{netem}iptables -A INPUT -m statistic --mode random --probability 0.1 -j DROP\n"),
+            "the match `statistic` of iptables",
+            "statistic",
+        ),
+        (
+            "tc qdisc add dev eth0 clsact\niptables -A INPUT -s 10.0.0.1 -j DROP\n\
+             tc filter add dev eth0 ingress protocol ip u32 match ip dport 80 0xffff action pass\n"
+                .into(),
+            "filters of tc and rules of iptables, of which some pass packets and others drop them",
+            "tc filter",
+        ),
+        (
+            "tc qdisc add dev eth0 ingress\ntc qdisc add dev ifb0 root tbf rate 1mbit burst 5k latency 9ms\niptables -A INPUT -s 10.0.0.1 -j DROP\n\
+             tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n"
+                .into(),
+            "packets are redirected, and then dropped by iptables",
+            "tc filter",
+        ),
+    ] {
+        fails(&text, title, at, &[]);
+    }
 }

@@ -8,7 +8,7 @@ use super::list::{Change, Number};
 use super::sets::{self, Sets};
 use super::values::mark_and_mask;
 use super::words::{self, Conditions};
-use super::{OF_FILTER, Rule, Target, Unclear};
+use super::{OF_FILTER, Place, Rule, Target, Unclear};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem};
@@ -64,6 +64,11 @@ enum Does {
         chain: String,
         at: usize,
     },
+    Replace {
+        chain: String,
+        at: usize,
+        rule: Rule,
+    },
     /// Of one chain, or of all of a table.
     Flush(Table, Option<String>),
     Sets(sets::Change),
@@ -101,6 +106,12 @@ impl Line {
     /// Whether it keeps marks with connections.
     pub(in crate::tc) fn is_of_connections(&self) -> bool {
         matches!(&self.does, Does::Add { rule: Rule { target: Target::Mark(change), .. }, .. } if change.is_of_connections())
+    }
+
+    /// Whether it drops packets.
+    pub(in crate::tc) fn drops(&self) -> bool {
+        let (Does::Add { rule, .. } | Does::Replace { rule, .. }) = &self.does else { return false };
+        rule.target == Target::Drop
     }
 
     /// Whether it translates addresses or ports, which does not happen here.
@@ -146,6 +157,14 @@ impl Line {
                     rules.remove(at);
                 }
             }
+            Does::Replace { chain, at, rule } => {
+                rule.sets.iter().try_for_each(|looked| looked.check(sets))?;
+                let rules = chains.get_mut(&(self.six, chain.clone()));
+                match rules.and_then(|rules| rules.get_mut(*at)) {
+                    Some(replaced) => replaced.clone_from(rule),
+                    None => return Err(Problem::new("there is no rule with this number")),
+                }
+            }
             Does::DeleteAt { chain, at } => {
                 if let Some(rules) =
                     chains.get_mut(&(self.six, chain.clone())).filter(|rules| *at < rules.len())
@@ -163,6 +182,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("-A", "--append"),
     ("-I", "--insert"),
     ("-D", "--delete"),
+    ("-R", "--replace"),
     ("-N", "--new-chain"),
     ("-F", "--flush"),
     ("-X", "--delete-chain"),
@@ -265,12 +285,17 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
         is_established: conditions.is_established,
         unclear: unclear.clone(),
         target,
+        place: Place(word.span().start..end),
     };
     let name = chain.map(|chain| table.chain(chain.text));
     let number = at.map(|at| units::integer(at, "a number of a rule", 1, 1 << 30)).transpose()?;
     let at = number.map(|number| number as usize - 1);
     let does = match (command, name) {
         ("-F", chain) => Does::Flush(table, chain),
+        ("-R", Some(chain)) => {
+            let at = at.ok_or_else(|| word.problem("the number of the rule is missing"))?;
+            Does::Replace { chain, at, rule: rule(target.unwrap_or(Target::Nothing)) }
+        }
         ("-D", Some(chain)) if at.is_some() => Does::DeleteAt { chain, at: at.unwrap_or(0) },
         ("-D", Some(chain)) => Does::Delete { chain, rule: rule(target.unwrap_or(Target::Nothing)) },
         ("-A" | "-I", Some(chain)) => {
@@ -278,7 +303,7 @@ pub(in crate::tc) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Line,
             let at = if command == "-A" { None } else { Some(at.unwrap_or(0)) };
             Does::Add { chain, at, rule: rule(target) }
         }
-        ("-A" | "-I" | "-D", None) => return Err(words.missing(word, "a chain")),
+        ("-A" | "-I" | "-D" | "-R", None) => return Err(words.missing(word, "a chain")),
         _ => Does::Nothing,
     };
     Ok(Line { six, does })
@@ -332,9 +357,7 @@ fn table(all: &[Word<'_>], name: Word<'_>) -> Result<Result<Table, Does>, Proble
     let Some(command) = command else { return Ok(Err(Does::Nothing)) };
     let target = behind(all, JUMPS);
     match (table, target.map(|target| target.text)) {
-        ("filter", Some(target)) if !matches!(target, "DROP" | "REJECT" | "LOG" | "NFLOG") => {
-            Ok(Ok(Table::Filter))
-        }
+        ("filter", Some(target)) if !matches!(target, "LOG" | "NFLOG") => Ok(Ok(Table::Filter)),
         (_, None | Some("ACCEPT" | "RETURN" | "LOG" | "NFLOG")) | ("raw", Some("NOTRACK" | "CT")) => {
             Ok(Err(Does::Nothing))
         }
@@ -389,10 +412,11 @@ fn jump(after: Word<'_>, words: &mut Words<'_>, table: Table) -> Result<Target, 
             ));
         }
         "CONNMARK" => Target::Mark(connection(name, words)?),
-        "DROP" | "REJECT" => {
+        "DROP" => Target::Drop,
+        "REJECT" => {
             return Err(name
-                .problem(format!("{} of iptables", Found(name.text)))
-                .help("a filter of tc with `action drop` drops packets"));
+                .problem("`REJECT` of iptables, which answers that packets are not wanted")
+                .help("`DROP` drops them without an answer"));
         }
         "IMQ" | "NFQUEUE" | "TEE" | "TPROXY" | "MASQUERADE" | "SNAT" | "DNAT" | "REDIRECT" | "NETMAP"
         | "NOTRACK" | "CT" => {

@@ -3,13 +3,14 @@
 use crate::tc::both::both;
 use crate::value::Match;
 
-/// What a firewall gives to packets, and to their connections. A packet's numbers are one of 96 bits: its mark, its class above
-/// it, and the mark of its connection.
+/// What a firewall gives to packets, and to their connections. A packet's numbers are one of 97 bits: its mark, its class above
+/// it, the mark of its connection, and whether it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Mark,
     Class,
     Connection,
+    Dropped,
 }
 
 impl Number {
@@ -27,6 +28,7 @@ impl Number {
             Self::Mark => 0,
             Self::Class => 32,
             Self::Connection => 64,
+            Self::Dropped => 96,
         }
     }
 
@@ -57,6 +59,11 @@ impl Change {
     /// The change of one number.
     pub(super) fn of(number: Number, clear: u32, invert: u32) -> Self {
         Self { clear: number.placed(clear), invert: number.placed(invert), ..Self::NONE }
+    }
+
+    /// The packet is dropped.
+    pub(super) fn drop() -> Self {
+        Self::of(Number::Dropped, 1, 1)
     }
 
     /// Under a mask, the mark becomes that of the connection.
