@@ -1,30 +1,26 @@
 //! Converts the tree of a device to keys of a link's direction.
 
+mod classful;
 mod matching;
 
 use std::borrow::Cow;
 
+use narrows_core::Duration;
 use narrows_core::queue::Bound;
-use narrows_core::{Bytes, Duration};
 
-use self::matching::{by_classes, filters};
 use super::cbs::Shaper;
 use super::etf::LAUNCHED;
 use super::filters::Filters;
 use super::managed::Managed;
 use super::qdisc::{OF_INTERMEDIATE, USUAL_LIMIT};
-use super::rules::{Rule, Rules};
 use super::taprio::Taprio;
-use super::tree::{Class, Qdisc, Tree};
-use super::unit::{FRAME, rate_of};
-use super::verdict::To;
-use super::{Handle, bucket, class, hfsc, qdisc};
-use crate::dialect::{number, text_of};
+use super::tree::{Qdisc, Tree};
+use super::{Handle, bucket, qdisc};
+use crate::dialect::text_of;
 use crate::keys::kind::text;
 use crate::netem;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::DROP;
 
 /// Keys of a direction, with values as written in a file, and remarks about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -437,240 +433,6 @@ impl Tree {
             }
         }
         Ok(())
-    }
-
-    /// Classes, and the rules that send packets to them.
-    fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
-        if let qdisc::Kind::Hpd(hpd) = &qdisc.kind {
-            let lost = hpd.dscps.iter().find(|(_, num)| self.numbered(qdisc.handle, *num).is_none());
-            if let Some((point, num)) = lost {
-                let known: Vec<String> =
-                    self.in_order(qdisc).iter().map(|class| class.name().minor.to_string()).collect();
-                return Err(Problem::new(format!(
-                    "`dscp {point} class {num}`: no class has the number {num}"
-                ))
-                .help(match known.is_empty() {
-                    true => "there is no class at all".into(),
-                    false => format!("there is {}: `num` of a class says its number", known.join(", ")),
-                }));
-            }
-        }
-        let mut rules = Rules::of(self, qdisc)?;
-        if let qdisc::Kind::Taprio(taprio) = &qdisc.kind {
-            self.check_launched(taprio, qdisc)?;
-            rules.limit(&taprio.longest);
-        }
-        // With the names of the leaf classes.
-        let mut classes: Vec<Table> = Vec::new();
-        let mut names: Vec<String> = Vec::new();
-        let mut table = Table::default();
-        table.put("type", text(qdisc.kind.name()));
-        match (&qdisc.kind, qdisc.kind.bands()) {
-            (kind, Some(bands)) => {
-                let ets = match kind {
-                    qdisc::Kind::Ets(ets) => Some(ets),
-                    _ => None,
-                };
-                ets.iter().for_each(|ets| table.put("strict", number(ets.strict)));
-                let mut order: Vec<u16> = (1..=u16::from(bands.bands)).collect();
-                if let qdisc::Kind::Taprio(taprio) = kind {
-                    // The last traffic class goes first.
-                    order.reverse();
-                    self.put_schedule(taprio, qdisc.handle, &mut table);
-                }
-                for band in order {
-                    let id = Handle { minor: band, ..qdisc.handle };
-                    let mut class = named(self.called(id));
-                    if let Some(quantum) = ets.and_then(|ets| ets.quantum(band)) {
-                        class.put("quantum", text(Bytes::new(quantum.into())));
-                    }
-                    if let Some(child) = self.child(id) {
-                        self.body(child, &mut class, notes)?;
-                    }
-                    classes.push(class);
-                    names.push(self.called(id));
-                }
-            }
-            (kind, None) => {
-                if let qdisc::Kind::Cbq(cbq) = kind {
-                    add(cbq, &mut table);
-                }
-                let by_class = self.counts_by_class(qdisc);
-                for one in self.in_order(qdisc) {
-                    let mut class = named(self.called(one.name()));
-                    if one.parent.minor > 0 {
-                        class.put("parent", text(self.called(one.parent)));
-                    }
-                    self.options(one, qdisc, &mut class);
-                    let counted = bucket::overhead(&one.kind.keys, "frame");
-                    if by_class && counted != text("frame") {
-                        class.put("overhead", counted);
-                    }
-                    if let Some(child) = self.child(one.id) {
-                        self.body(child, &mut class, notes)?;
-                    }
-                    classes.push(class);
-                    if self.below(one.id).next().is_none() {
-                        names.push(self.called(one.name()));
-                    }
-                }
-                if classes.is_empty()
-                    && matches!(
-                        kind,
-                        qdisc::Kind::Hpd(_) | qdisc::Kind::Hfsc(_) | qdisc::Kind::Drr | qdisc::Kind::Qfq
-                    )
-                {
-                    if matches!(kind, qdisc::Kind::Hpd(_)) {
-                        return Err(Problem::new(format!("`{}` without a class", kind.name()))
-                            .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
-                    }
-                    notes.push(format!(
-                        "`{}` has no class: it drops all packets, as in the kernel.",
-                        kind.name()
-                    ));
-                    let mut class = named(NO_CLASS);
-                    if matches!(kind, qdisc::Kind::Hfsc(_)) {
-                        class.put("ls", text("1mbit"));
-                    }
-                    classes.push(class);
-                    names.push(NO_CLASS.into());
-                }
-            }
-        }
-        let mut default = rules.default.map(|class| self.called(class));
-        let mut drops = false;
-        if default.is_none() {
-            let rest = match &qdisc.kind {
-                _ if rules.drops => {
-                    drops = true;
-                    None
-                }
-                qdisc::Kind::Htb(htb) => {
-                    let class = direct();
-                    let why = match htb.default {
-                        0 => "Without a catch-all filter or `default`,".to_owned(),
-                        class => match self.in_order(qdisc).iter().any(|one| one.id.minor == class) {
-                            true => format!("The default class {class:x} has classes below it:"),
-                            false => format!("The default class {class:x} is not there:"),
-                        },
-                    };
-                    notes.push(format!(
-                        "{why} unclassified packets are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s."
-                    ));
-                    Some((DIRECT, class))
-                }
-                qdisc::Kind::Cbq(cbq) => {
-                    let mut class = named(UNCLASSIFIED);
-                    cbq.get("bandwidth").into_iter().for_each(|rate| class.put("rate", rate.value.clone()));
-                    class.put("priority", number(8));
-                    notes.push(format!(
-                        "Unclassified packets go at the lowest priority through the class `{UNCLASSIFIED}`, as through cbq's root."
-                    ));
-                    Some((UNCLASSIFIED, class))
-                }
-                _ => {
-                    drops = true;
-                    notes.push("There is no default class: unclassified packets are dropped.".into());
-                    None
-                }
-            };
-            if let Some((name, class)) = rest {
-                classes.push(class);
-                names.push(name.into());
-                default = Some(name.into());
-            }
-        }
-        let is_direct = |rule: &Rule| rule.to == To::Direct;
-        if rules.rules.iter().any(is_direct) && !names.iter().any(|name| name == DIRECT) {
-            notes.push(format!(
-                "Packets of filters that name {} are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s.",
-                qdisc.handle
-            ));
-            classes.push(direct());
-            names.push(DIRECT.into());
-        }
-        // Trailing rules that lead to the default class are redundant.
-        if let Some(default) = &default {
-            let is_default = |rule: &Rule| match rule.to {
-                To::Class(class) => self.called(class) == *default,
-                To::Direct => *default == DIRECT,
-                To::Rest => true,
-                To::Drop | To::Flow(_) | To::Tin(_) => false,
-            };
-            while rules.rules.last().is_some_and(is_default) {
-                rules.rules.pop();
-            }
-        }
-        // Packets of the rest are dropped where there is no default class.
-        let called = |to: To| match to {
-            To::Class(class) => self.called(class),
-            To::Direct => DIRECT.to_owned(),
-            To::Rest => default.clone().unwrap_or_else(|| DROP.into()),
-            // The last two are CAKE's, which has no classes.
-            To::Drop | To::Flow(_) | To::Tin(_) => DROP.into(),
-        };
-        let matches = by_classes(&rules, &called, &names, default.as_deref());
-        for (name, value) in matches.iter().flatten() {
-            let of = |class: &&mut Table| text_of(class, "name") == *name;
-            if let Some(class) = classes.iter_mut().find(of) {
-                class.put("match", value.clone());
-            }
-        }
-        table.put("classes", list(classes));
-        if matches.is_none() {
-            table.put("filters", list(filters(&rules, &called)));
-        }
-        match (&matches, &default) {
-            (None, Some(default)) => table.put("default", text(default)),
-            _ if drops => table.put("default", text("drop")),
-            _ => {}
-        }
-        Ok(Value::Table(table))
-    }
-
-    /// The classes of a qdisc, each after its parent; those of HPD by number.
-    pub(super) fn in_order(&self, qdisc: &Qdisc) -> Vec<&Class> {
-        let mut all: Vec<&Class> =
-            self.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle).collect();
-        if let qdisc::Kind::Hpd(_) = qdisc.kind {
-            all.sort_by_key(|class| class.name().minor);
-        }
-        all
-    }
-
-    /// Whether a class of an HFSC tree has an upper limit, or a guarantee and no share: only then does it delay packets
-    /// on a link without a rate.
-    fn is_limited(&self, qdisc: &Qdisc) -> bool {
-        let has = |class: &Class, key: &str| class.kind.keys.get(key).is_some();
-        self.in_order(qdisc).into_iter().any(|class| has(class, "ul") || !has(class, "ls"))
-    }
-
-    fn options(&self, class: &Class, qdisc: &Qdisc, table: &mut Table) {
-        let keys = &class.kind.keys;
-        let rate = rate_of(keys, "rate");
-        match (class.kind.of, &qdisc.kind) {
-            (class::Of::Cbq, qdisc::Kind::Cbq(cbq)) if rate.is_none() => {
-                cbq.get("bandwidth").into_iter().for_each(|rate| table.put("rate", rate.value.clone()));
-            }
-            (class::Of::Drr, _) if keys.get("quantum").is_none() => table.put("quantum", text(FRAME)),
-            _ => {}
-        }
-        match class.kind.of {
-            class::Of::Hfsc => add(&hfsc::as_written(keys), table),
-            _ => add(&bucket::without_overhead(keys), table),
-        }
-        match (rate, &qdisc.kind) {
-            (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))
-                if *rate_to_quantum != 10 && keys.get("quantum").is_none() =>
-            {
-                let quantum = rate.bits_per_second() / 8 / rate_to_quantum;
-                table.put("quantum", text(Bytes::new(quantum.clamp(1000, 200_000))));
-            }
-            // Only a leaf has turns.
-            (_, qdisc::Kind::Htb(_)) if self.below(class.id).next().is_some() => table.remove("quantum"),
-            (_, qdisc::Kind::Hpd(_)) if self.child(class.id).is_some() => table.remove("queue"),
-            _ => {}
-        }
     }
 }
 
