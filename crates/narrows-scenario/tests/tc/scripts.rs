@@ -679,6 +679,20 @@ fn what_is_not_there_is_not_found() {
     );
     let found = keys(&text).concat();
     assert!(found.contains("netem = \"delay 2ms\""), "{found}");
+    // A number tells disciplines of one kind apart.
+    let numbered = |asked: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 10: netem delay 2ms\n\
+             D=3ms; [[ $(tc qdisc | grep '{asked}') ]] && D=4ms\n\
+             sudo-g5k tc qdisc add dev eth0 parent 1:2 handle 20: netem delay $D\n"
+        )
+    };
+    let found = keys(&numbered("^qdisc netem 20:")).concat();
+    assert!(found.contains("netem = \"delay 3ms\""), "{found}");
+    for known in ["^qdisc netem 10:", "qdisc pfifo_fast 0:", "qdisc netem 8001:", "netem 2?0:"] {
+        let title = "`$D` has what a condition decides that depends on more than the script as its value";
+        fails(&numbered(known), title, "$D", &[]);
+    }
     // Of nothing, filters of lines leave nothing.
     let old = "IF=\"$(tc qdisc show | grep netem | awk '{print $5}' | head -n 1 | head -c -1)\"\n\
         while [ -n \"$IF\" ]; do tc qdisc del dev $IF root; done\ntc qdisc add dev eth0 root netem delay 2ms\n";

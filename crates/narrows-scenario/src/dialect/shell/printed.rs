@@ -27,15 +27,28 @@ pub(super) fn kinds(words: &[&str]) -> impl Iterator<Item = &'static str> {
     NEVER.iter().copied().filter(|kind| words.iter().any(|word| word.contains(kind)))
 }
 
-/// Whether `grep` finds something in what tc says of devices with these kinds of disciplines, and others by default; `None` if
-/// that is not known.
-pub(super) fn looked_for(words: &[&str], configured: &BTreeSet<&'static str>) -> Option<bool> {
+/// The disciplines that words name by their numbers, as `20:` of `handle 20:` and `2:` of `classid 2:1`.
+pub(super) fn numbers(words: &[&str]) -> impl Iterator<Item = String> {
+    let number = |word: &str| {
+        let (major, minor) = word.trim_start_matches('^').split_once(':')?;
+        let major = u16::from_str_radix(major, 16).ok()?;
+        // Devices have disciplines without a number, and the kernel gives them high ones.
+        let is_given = (1..0x8000).contains(&major) && minor.chars().all(|c| c.is_ascii_hexdigit());
+        is_given.then(|| format!("{major:x}:"))
+    };
+    words.iter().flat_map(|words| words.split(' ')).filter_map(number)
+}
+
+/// Whether `grep` finds something in what tc says of devices with these kinds and numbers of disciplines, and others by
+/// default; `None` if that is not known.
+pub(super) fn looked_for(words: &[&str], configured: &BTreeSet<String>) -> Option<bool> {
     let (name, rest) = named(words);
     let pattern = rest.iter().find(|word| !word.starts_with('-'))?;
     // What is anything else does not matter.
     let rest_of_pattern = pattern.replace(" .* ", " ");
-    let is_one = kinds(&[pattern]).any(|kind| !configured.contains(kind))
-        && !rest_of_pattern.contains(['|', '*', '?']);
+    let lacks = kinds(&[pattern]).any(|kind| !configured.contains(kind))
+        || numbers(&[pattern]).any(|number| !configured.contains(&number));
+    let is_one = lacks && !rest_of_pattern.contains(['|', '*', '?']);
     (matches!(name, "grep" | "egrep" | "fgrep") && is_one && !rest.iter().any(|word| word.contains('v')))
         .then_some(false)
 }

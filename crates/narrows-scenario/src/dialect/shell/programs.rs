@@ -69,12 +69,12 @@ pub(super) fn is_library(file: &str) -> bool {
 
 /// Whether it is a program that runs another one as another user.
 pub(crate) fn raises_rights(word: &str) -> bool {
-    matches!(word, "sudo" | "doas")
+    matches!(word, "sudo" | "sudo-g5k" | "doas")
 }
 
 /// The name of the program that words run, behind those that run others, and its words.
 pub(super) fn named<'a, 'w>(words: &'a [&'w str]) -> (&'w str, &'a [&'w str]) {
-    const RUNNERS: &[&str] = &["sudo", "doas", "command", "nohup", "exec", "builtin", "env"];
+    const RUNNERS: &[&str] = &["sudo", "sudo-g5k", "doas", "command", "nohup", "exec", "builtin", "env"];
     if let ["command", "-v" | "-V", rest @ ..] = words {
         return ("which", rest);
     }

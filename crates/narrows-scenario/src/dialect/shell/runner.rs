@@ -67,7 +67,7 @@ impl<'a> Runner<'a> {
             elsewhere: Vec::new(),
             is_piped: false,
             reads_default: false,
-            kinds: Some(BTreeSet::new()),
+            disciplines: Some(BTreeSet::new()),
             configured: Some(BTreeSet::new()),
             wrong: 0,
             slept: 0,
@@ -570,8 +570,8 @@ impl<'a> Runner<'a> {
                 word.unknown.is_none() || at > 0 && matches!(known[at - 1], "dev" | "-n" | "-netns")
             };
             match all.iter().enumerate().all(is_known) {
-                true => self.kinds.iter_mut().for_each(|kinds| kinds.extend(printed::kinds(&known))),
-                false => self.kinds = None,
+                true => self.configures(&known),
+                false => self.disciplines = None,
             }
             match programs::part(&known).filter(|(device, _)| !device.contains('$')) {
                 Some((device, is_filter)) => {
@@ -603,6 +603,13 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Notes the kinds and numbers of disciplines that words name.
+    fn configures(&mut self, words: &[&str]) {
+        if let Some(known) = &mut self.disciplines {
+            known.extend(printed::kinds(words).map(str::to_owned).chain(printed::numbers(words)));
+        }
+    }
+
     /// What a command prints, if that depends on what is known.
     fn printed(&self, all: &[Expanded], known_words: &[&str]) -> Option<Printed> {
         if all.iter().any(|word| word.unknown.is_some()) {
@@ -618,12 +625,12 @@ impl<'a> Runner<'a> {
                 Some((device, is_filter)) => !known.contains(&(device.to_owned(), is_filter)),
                 None => known.is_empty(),
             });
-            // Of disciplines, kinds may be looked for that nothing has configured.
-            return (is_fresh || is_default && self.kinds.is_some())
+            // Of disciplines, kinds and numbers may be looked for that nothing has configured.
+            return (is_fresh || is_default && self.disciplines.is_some())
                 .then(|| Printed { is_default, ..Printed::default() });
         }
         if self.reads_default {
-            return printed::looked_for(known_words, self.kinds.as_ref()?)
+            return printed::looked_for(known_words, self.disciplines.as_ref()?)
                 .map(|succeeds| Printed { succeeds, ..Printed::default() });
         }
         let lines = match (printed::reads(known_words), &self.input) {

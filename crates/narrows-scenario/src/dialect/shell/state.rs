@@ -187,8 +187,8 @@ pub(super) struct Runner<'a> {
     pub(super) is_piped: bool,
     /// Whether that is what tc says of a device without a discipline of the script.
     pub(super) reads_default: bool,
-    /// The kinds of disciplines that the script has configured so far; `None` if one is not known.
-    pub(super) kinds: Option<BTreeSet<&'static str>>,
+    /// The kinds and numbers of disciplines that the script has configured so far; `None` if one is not known.
+    pub(super) disciplines: Option<BTreeSet<String>>,
     /// The devices that commands have configured, and whether by filters; `None` if one of them is not known.
     pub(super) configured: Option<BTreeSet<(String, bool)>>,
     /// The devices that commands configure: those of lists that are not known, and others.

@@ -128,6 +128,11 @@ const MODULES: &[&str] = &[
 const OTHER_PROTOCOLS: &[(&str, u8)] = &[
     ("ipencap", 4),
     ("ipv6", 41),
+    // Older files have these names, and newer ones the next.
+    ("ipv6-crypt", 50),
+    ("ipv6-auth", 51),
+    ("ipsec-esp", 50),
+    ("ipsec-ah", 51),
     ("ipv6-icmp", 58),
     ("icmp6", 58),
     ("eigrp", 88),
