@@ -53,7 +53,9 @@ pub(super) fn command(command: &Command) -> Vec<String> {
     };
     match &command.body {
         Body::Qdisc(None) | Body::Qdisc(Some(qdisc::Kind::Ingress)) => {
-            vec![format!("{verb} a place for filters of packets that arrive at {device}.")]
+            vec![format!(
+                "{verb} a place at {device} for filters before any queue: of packets that arrive, with `clsact` also of those that leave."
+            )]
         }
         Body::Qdisc(Some(kind)) => {
             let handle =

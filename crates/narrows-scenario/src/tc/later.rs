@@ -1,5 +1,7 @@
 //! `sleep` in a script: what follows happens later, on the timeline of the scenario.
 
+use std::collections::BTreeSet;
+
 use narrows_core::{Duration, Time};
 
 use super::Script;
@@ -64,7 +66,7 @@ impl Script {
             if names_files(&before) { None } else { Some(Scenario::parse(&start, &self.name)?) };
         let mut trees = Trees::default();
         self.execute(0..self.later[0].before, &mut trees)?;
-        let (mut steps, mut looked_at) = (Vec::new(), 0);
+        let (mut steps, mut looked_at, mut overtaking) = (Vec::new(), 0, BTreeSet::new());
         for (number, moment) in self.later.iter().enumerate() {
             let end = self.later.get(number + 1).map_or(self.commands.len(), |next| next.before);
             let wrong = |problem: Problem| self.error(problem.put_at(&self.commands[moment.before].span));
@@ -82,7 +84,10 @@ impl Script {
                 }
             }
             let after = self.said(&placed)?;
-            let set = changes(&before, &after).map_err(wrong)?;
+            let mut set = changes(&before, &after).map_err(wrong)?;
+            if !trees.keep_order() {
+                overtake(&mut set, &after, &mut overtaking);
+            }
             let repeats = self.repeats.as_ref().filter(|turn| moment.at > turn.from);
             let step = Step { at: moment.at, every: repeats.map(|turn| turn.to - turn.from), set };
             if let Some(scenario) = scenario.as_mut().filter(|_| !names_files(&after)) {
@@ -109,9 +114,31 @@ impl Script {
     }
 }
 
+/// Lets packets with a new delay overtake those with the one before, as netem does (`tfifo_enqueue` in `sch_netem.c`). `done`
+/// are the keys of directions that do already.
+fn overtake(set: &mut Vec<(String, String)>, after: &Said, done: &mut BTreeSet<String>) {
+    let changes: Vec<String> =
+        set.iter().filter_map(|(key, _)| Some(key.strip_suffix(".delay")?.to_owned() + ".order")).collect();
+    for order in changes {
+        if after.keys().any(|key| path(key) == order) {
+            continue;
+        }
+        let resets = set.iter().any(|(key, _)| *key == order);
+        if resets || !done.contains(&order) {
+            set.retain(|(key, _)| *key != order);
+            set.push((order.clone(), "\"allow\"".into()));
+            done.insert(order);
+        }
+    }
+}
+
+/// A key of a direction, as in `link.up.rate`.
+fn path((link, way, key): &(String, Way, &str)) -> String {
+    format!("{link}.{}.{key}", way.name())
+}
+
 /// The keys whose values are different, and those that are gone.
 fn changes(before: &Said, after: &Said) -> Result<Vec<(String, String)>, Problem> {
-    let path = |(link, way, key): &(String, Way, &str)| format!("{link}.{}.{key}", way.name());
     let new = after.iter().filter(|(key, value)| before.get(key) != Some(value));
     let mut all: Vec<_> = new.map(|(key, value)| (path(key), value.clone())).collect();
     for key in before.keys().filter(|key| !after.contains_key(key)) {

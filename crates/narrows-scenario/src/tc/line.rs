@@ -236,6 +236,9 @@ fn of_words(
                 let words = format!("Not a command of tc: ignored. What {} does to devices or packets is not known here.", Found(name));
                 Ok(Some(Line::Other(Passed { span, words })))
             }
+            (None, None) if first.text.rsplit('/').next() == Some(programs::NFT) => Err(first
+                .problem("rules of nftables are not read")
+                .help("leave them out if they neither mark nor drop packets, or write them as rules of iptables")),
             (None, None) => Err(first
                 .problem(format!("{} is not a command of tc", Found(first.text)))
                 .help("a script has commands of tc, and those that prepare devices")

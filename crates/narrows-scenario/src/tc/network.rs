@@ -46,7 +46,7 @@ impl Placed {
         let Place { link, way, at, beyond } = &self.place;
         if is_loopback(&self.device.name) {
             return format!(
-                "{} is the link {link}, both ways, as packets and their answers leave by it; in the kernel they share one queue, here each direction has its own",
+                "{} is the link {link}, both ways, as packets and their answers leave by it; in the kernel they share one queue and its rate, here each direction has its own",
                 self.device.name
             );
         }

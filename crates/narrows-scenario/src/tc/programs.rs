@@ -62,13 +62,16 @@ const OBJECTS_OF_IP: &[(&str, &str)] = &[
 /// Their abbreviations of one letter.
 const LETTERS_OF_IP: &[(&str, &str)] = &[("l", "link"), ("a", "address"), ("r", "route"), ("n", "neighbour")];
 
+/// The program of nftables, whose rules are not read.
+pub(super) const NFT: &str = "nft";
+
 /// Programs that run other programs, or change what packets meet in ways that are not read here.
 const NOT_PASSED: &[&str] = &[
     "ip",
     "ifconfig",
     "ifdown",
     "sysctl",
-    "nft",
+    NFT,
     "ebtables",
     "arptables",
     "tcset",
@@ -451,6 +454,13 @@ pub(super) fn passed_over(words: &mut Words<'_>) -> Option<&'static str> {
     let mut ahead = words.clone();
     if name == "sysctl" && std::iter::from_fn(|| ahead.take()).any(|word| cabling::forwards(word.text)) {
         return Some("Where the script joins several links to the machine, it is a router.");
+    }
+    if name == NFT {
+        let takes_away = words
+            .clone()
+            .take()
+            .is_some_and(|verb| matches!(verb.text, "list" | "flush" | "delete" | "destroy"));
+        return takes_away.then_some("Rules of nftables that would be there before are not there.");
     }
     if name != "ip" {
         return OTHERS.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);

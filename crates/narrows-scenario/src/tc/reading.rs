@@ -250,7 +250,8 @@ impl Reading {
             }
             true => "Nothing is configured yet, so it has no effect.".to_owned(),
         };
-        self.script.sleeps.push((self.script.commands.len(), Passed { span, words }));
+        let before = (self.script.commands.len(), self.script.passed.len());
+        self.script.sleeps.push((before.0, before.1, Passed { span, words }));
         Ok(())
     }
 
@@ -296,7 +297,7 @@ impl Reading {
             later.truncate(beyond);
         }
         passed.retain(|(before, _)| *before <= commands.len());
-        sleeps.retain(|(before, _)| *before < commands.len());
+        sleeps.retain(|(before, ..)| *before < commands.len());
         let words = format!(
             "The loop never ends: what happens after {from}, until {to} after the start, happens every {} from then on.",
             to - from
@@ -369,7 +370,7 @@ fn without_commands(text: &str) -> Problem {
     let problem = Problem::new("there is no command of tc");
     match text.contains("tc ") && text.contains('$') {
         true => problem.help(
-            "without arguments the script comes to none: `narrows tc commands` runs it in a sandbox with the arguments that you give, and prints its commands",
+            "with these arguments and variables the script comes to none: give it others (`-- ARGUMENTS`, `--env`), or `narrows tc commands`, which runs it in a sandbox and prints its commands",
         ),
         false => problem.help("as in: tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms"),
     }

@@ -34,8 +34,8 @@ pub struct Script {
     pub(super) commands: Vec<Command>,
     /// Commands of other programs, each with the number of commands before it.
     pub(super) passed: Vec<(usize, Passed)>,
-    /// Those that wait.
-    pub(super) sleeps: Vec<(usize, Passed)>,
+    /// Those that wait, also with the number of those of `passed` before it.
+    pub(super) sleeps: Vec<(usize, usize, Passed)>,
     /// The rules of iptables of each network namespace.
     pub(super) firewalls: BTreeMap<Option<String>, Firewall>,
     /// The MTUs of devices.
@@ -423,9 +423,13 @@ impl Script {
         let mut trees = Trees::default();
         let lines = self.lines();
         let mut all = Vec::new();
-        let mut others: Vec<&(usize, Passed)> = self.passed.iter().chain(&self.sleeps).collect();
-        others.sort_by_key(|(before, passed)| (*before, passed.span.start));
-        let mut others = others.into_iter().peekable();
+        // In the order in which the script runs them.
+        let passed = self.passed.iter().enumerate();
+        let passed = passed.map(|(number, (before, passed))| ((*before, number, 1), passed));
+        let sleeps = self.sleeps.iter().map(|(before, number, passed)| ((*before, *number, 0), passed));
+        let mut others: Vec<((usize, usize, u8), &Passed)> = passed.chain(sleeps).collect();
+        others.sort_by_key(|(at, _)| *at);
+        let mut others = others.into_iter().map(|((before, ..), passed)| (before, passed)).peekable();
         let is_cake = |command: &Command| matches!(&command.body, Body::Qdisc(Some(Kind::Managed(managed))) if managed.is_cake());
         let has_cake = self.commands.iter().any(is_cake);
         for (number, command) in self.commands.iter().enumerate() {
@@ -539,6 +543,11 @@ impl Block {
 }
 
 impl Trees {
+    /// Whether a netem with a rate keeps packets in order when its delay changes.
+    pub(super) fn keep_order(&self) -> bool {
+        self.all.iter().any(|(_, tree)| tree.has_paced_netem())
+    }
+
     /// How many disciplines, classes and filters there are.
     pub(super) fn size(&self) -> usize {
         self.all

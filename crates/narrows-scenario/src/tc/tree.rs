@@ -14,7 +14,7 @@ use super::netfilter::Marked;
 use super::stab::Stab;
 use super::unit::size_of;
 use super::{Handle, class, qdisc};
-use crate::netem::Verb;
+use crate::netem::{self, Verb};
 use crate::problem::{Problem, one_of};
 
 /// The whole tree of a device.
@@ -595,6 +595,16 @@ impl Tree {
         }
     }
 
+    /// Whether a netem has a rate of its own.
+    pub(super) fn has_paced_netem(&self) -> bool {
+        self.qdiscs.iter().any(|qdisc| match &qdisc.kind {
+            qdisc::Kind::Netem(netem) => {
+                matches!(&netem.kind, netem::Kind::Netem(options) if options.rate.is_some())
+            }
+            _ => false,
+        })
+    }
+
     /// When a class becomes the HPD default, the previous default loses that role.
     fn one_default(&mut self, id: Handle, kind: &class::Kind) {
         if kind.is_default {
@@ -623,7 +633,5 @@ fn nothing_there(command: &Command) -> Result<Option<String>, Problem> {
         )
         .help("a script that goes on has `|| true` behind the command"));
     }
-    Ok(Some(
-        "There is nothing to delete: tc would report an error, and a script without `set -e` goes on.".into(),
-    ))
+    Ok(Some("There is nothing to delete: tc would report an error, and the script goes on.".into()))
 }

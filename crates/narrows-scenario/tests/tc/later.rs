@@ -35,7 +35,14 @@ fn what_follows_a_sleep_happens_later() {
         steps(text),
         [
             // As in the kernel, a change of netem resets what it does not name.
-            (61.5, vec!["link.up.delay=\"20ms\"".to_owned(), "link.up.loss=\"0%\"".to_owned()]),
+            (
+                61.5,
+                vec![
+                    "link.up.delay=\"20ms\"".to_owned(),
+                    "link.up.loss=\"0%\"".to_owned(),
+                    "link.up.order=\"allow\"".to_owned(),
+                ],
+            ),
             (63.5, vec!["link.up.delay=\"0ms\"".to_owned()]),
         ]
     );
@@ -82,7 +89,7 @@ fn devices_may_come_later() {
         first.contains(&"link.down.scheduler".into()) && first.contains(&"link.up.policer".into()),
         "{all:?}"
     );
-    assert_eq!(all[1].1, ["link.up.delay=\"0ms\"", "link.up.policer=\"none\""]);
+    assert_eq!(all[1].1, ["link.up.delay=\"0ms\"", "link.up.policer=\"none\"", "link.up.order=\"allow\""]);
 }
 
 #[test]
@@ -178,10 +185,9 @@ fn a_loop_that_never_ends_repeats() {
         })
         .collect();
     let of = |at, every, delay: &str| (at, every, format!("link.up.delay=\"{delay}ms\""));
-    assert_eq!(
-        found,
-        [of(5, None, "10"), of(12, None, "50"), of(17, Some(12), "10"), of(24, Some(12), "50")]
-    );
+    let mut first = of(5, None, "10");
+    first.2 += "link.up.order=\"allow\"";
+    assert_eq!(found, [first, of(12, None, "50"), of(17, Some(12), "10"), of(24, Some(12), "50")]);
     // It happens, for as long as one looks.
     let scenario = Scenario::parse(&script.scenario_text(false).unwrap(), "made").unwrap();
     let all: Vec<_> = scenario.timeline().take(6).map(|event| event.at.nanos() / 1_000_000_000).collect();
@@ -199,4 +205,42 @@ fn a_loop_that_never_ends_repeats() {
         ":; do",
         &["seq 1 100"],
     );
+}
+
+/// As in netem, packets with a shorter delay overtake those before them, but not where it has a rate.
+#[test]
+fn packets_with_a_new_delay_overtake_others() {
+    let order = |change: &str| {
+        let text = format!("tc qdisc add dev eth0 root netem delay 20ms\nsleep 1\n{change}\n");
+        let sets: Vec<String> = steps(&text).into_iter().flat_map(|(_, set)| set).collect();
+        sets.into_iter().filter(|one| one.contains(".order=")).collect::<Vec<_>>()
+    };
+    let allow = ["link.up.order=\"allow\""];
+    let change = "tc qdisc change dev eth0 root netem delay";
+    assert_eq!(order(&format!("{change} 5ms")), allow);
+    assert_eq!(order(&format!("{change} 5ms; sleep 1; {change} 9ms")), allow);
+    assert_eq!(order("tc qdisc del dev eth0 root"), allow);
+    // A jitter says so itself, and what comes after it goes on.
+    assert_eq!(order(&format!("{change} 5ms 1ms")), allow);
+    assert_eq!(order(&format!("{change} 5ms 1ms; sleep 1; {change} 9ms")), [allow, allow].concat());
+    for keeps in ["loss 1% delay 20ms", "delay 5ms rate 1mbit"] {
+        assert_eq!(
+            order(&format!("tc qdisc change dev eth0 root netem {keeps}")),
+            Vec::<String>::new(),
+            "{keeps}"
+        );
+    }
+    let shaped = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 5k limit 90k\n\
+                  tc qdisc add dev eth0 parent 1:1 handle 10: netem delay 20ms\nsleep 1\n\
+                  tc qdisc change dev eth0 handle 10: parent 1:1 netem delay 2ms\n";
+    assert!(steps(shaped)[0].1.contains(&allow[0].to_owned()));
+}
+
+#[test]
+fn what_happens_is_explained_in_its_order() {
+    let text = "for i in 1 2; do\necho $i\ntc qdisc add dev eth0 root netem delay 5ms\nsleep 1\n\
+                tc qdisc del dev eth0 root\nsleep 2\ndone\n";
+    let lines: Vec<usize> =
+        Script::parse(text, "x.sh").unwrap().explain().unwrap().iter().map(|one| one.line).collect();
+    assert_eq!(lines, [2, 3, 4, 5, 6, 2, 3, 4, 5, 6]);
 }

@@ -237,6 +237,11 @@ fn what_prepares_a_host_is_passed_over() {
         ip n r 10.0.0.1 lladdr 02:00:00:00:00:01 dev eth0\ntc qdisc add dev eth0 root netem delay 2ms\n";
     assert_eq!(keys(text), ["link.up.delay=\"2ms\""]);
     let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    let none = format!("nft flush ruleset\nnft delete table ip x || true\nnft list ruleset\n{add}");
+    assert_eq!(keys(&none), ["link.up.delay=\"2ms\""]);
+    for rules in ["nft add table ip x", "nft -f x.rules", "nft -f - <<E\ntable ip x {}\nE"] {
+        fails(&format!("{add}{rules}\n"), "rules of nftables are not read", "nft", &["rules of iptables"]);
+    }
     fails(
         "sysctl net.core.default_qdisc=fq\ntc qdisc add dev eth0 root handle 1: mq\n",
         "a default for the queues of `mq`",
@@ -306,7 +311,7 @@ fn programs_that_are_not_known() {
         "/opt/setup.sh",
         "setup.sh eth0",
         "bash setup.sh",
-        "nft add rule x",
+        "ebtables -A FORWARD -j DROP",
         "tcc qdisc add dev eth0 root fq",
         "qdsic add dev eth0 root fq",
         "watch tc -s qdisc",
