@@ -339,3 +339,20 @@ fn a_queue_in_netems_single_queue_is_shown() {
     let inside = link(", queue = \"10 packets\"");
     assert!(inside.contains("10 packets (given)") && inside.contains("limit 400"), "{inside}");
 }
+
+#[test]
+fn delays_of_classes_are_beside_those_of_the_link() {
+    let of = |inside: &str| {
+        let text = format!(
+            "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n[links.l.up.scheduler]\ntype = \"prio\"\n\
+             classes = [{{ name = \"x\", match = {{ protocol = \"udp\" }}{inside} }}, {{ name = \"y\" }}]\n"
+        );
+        Scenario::parse(&text, "x").unwrap_or_else(|error| panic!("{error}")).explain().to_string()
+    };
+    let beside =
+        |told: &str| told.lines().filter(|line| line.ends_with(", and the delays in classes")).count();
+    assert_eq!(beside(&of("")), 0);
+    assert_eq!(beside(&of(", netem = \"delay 5ms\"")), 2, "one way by l.up, and the round trip");
+    let nested = ", scheduler = { type = \"drr\", classes = [{ name = \"z\", quantum = \"1500 B\", netem = \"delay 5ms\" }] }";
+    assert_eq!(beside(&of(nested)), 2);
+}

@@ -51,8 +51,9 @@ impl fmt::Display for Explanation {
                 let full = range(full, path.longest_round_trip_full_ns);
                 writeln!(
                     f,
-                    "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without queueing",
-                    path.full_bytes
+                    "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without queueing{}",
+                    path.full_bytes,
+                    beside_classes(self.links.iter().any(LinkExplanation::delays_in_classes))
                 )?;
             } else if path.by_rules {
                 writeln!(f, "  round trip  depends on the pipes that the rules choose")?;
@@ -159,11 +160,12 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     let (small, full) = (&link.small, &link.full);
     writeln!(
         f,
-        "  one way   {} for {} bytes, {} for {} bytes",
+        "  one way   {} for {} bytes, {} for {} bytes{}",
         one_way(small),
         small.bytes,
         one_way(full),
-        full.bytes
+        full.bytes,
+        beside_classes(link.delays_in_classes())
     )?;
     if let (Some(per_second), Some(_)) = (full.packets_per_second, full.transmission_ns) {
         let Expected { bytes, max_ns, .. } = full;
@@ -236,6 +238,25 @@ fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_
         writeln!(f, "      {margin}{line}")?;
     }
     Ok(())
+}
+
+/// Which packets a delay in a class concerns is not looked at here.
+fn beside_classes(has_delays: bool) -> &'static str {
+    if has_delays { ", and the delays in classes" } else { "" }
+}
+
+impl LinkExplanation {
+    /// Whether classes of its scheduler delay packets.
+    fn delays_in_classes(&self) -> bool {
+        self.scheduler.as_ref().is_some_and(SchedulerExplanation::delays)
+    }
+}
+
+impl SchedulerExplanation {
+    fn delays(&self) -> bool {
+        let inside = |class: &ClassExplanation| class.scheduler.as_ref().is_some_and(|inner| inner.delays());
+        self.classes.iter().any(|class| class.netem.is_some() || class.delay.is_some() || inside(class))
+    }
 }
 
 /// "Never" for a link that is down. Otherwise a delay without a mean comes from a feed, or is infinite.
