@@ -131,6 +131,12 @@ fn check_device(word: Word<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The device of an address with a label: `eth0:1` is `eth0`, as the kernel finds it (`SIOCGIFINDEX`).
+fn without_label(device: &str) -> &str {
+    let label = device.split_once(':').filter(|(_, label)| label.chars().all(|c| c.is_ascii_digit()));
+    label.map_or(device, |(device, _)| device)
+}
+
 /// Words of a filter that tc lets one shorten, in its order: `prio`, `pref`, `prot`.
 const SHORT: [&str; 5] = ["preference", "priority", "protocol", "chain", "estimator"];
 
@@ -277,7 +283,7 @@ impl Command {
                     words.take();
                     let device = words.expect(word, "the name of a device")?;
                     check_device(device)?;
-                    if self.device.replace(device.text.into()).is_some() {
+                    if self.device.replace(without_label(device.text).into()).is_some() {
                         return Err(device.problem("a second device"));
                     }
                 }

@@ -20,7 +20,11 @@ const OVERTAKES_UNLESS_KEPT: &str =
     "A packet with a shorter delay may overtake the one before it, unless a rate stays from before.";
 const COPIES_IN_A_CLASS: &str = "Each copy has its own delay, and is sent at the rate of the class.";
 /// What is said of netem in a class.
-const IN_A_CLASS: &str = "Below `tbf` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue: its limit counts packets in the delay, too, correlations are by NetEm's formula, and negative delays move packets ahead.";
+fn in_a_class(limit: u64) -> String {
+    format!(
+        "Below `tbf` or another `netem` alone, the two become a link of two queues; in a class of another discipline it is the kernel's single queue: its limit of {limit} packets counts those in the delay, too, correlations are by NetEm's formula, and negative delays move packets ahead."
+    )
+}
 
 /// Sentences about a command.
 pub(super) fn command(command: &Command) -> Vec<String> {
@@ -70,14 +74,14 @@ pub(super) fn command(command: &Command) -> Vec<String> {
                 _ if change.is_some() => words.extend(change),
                 // The explanation of a double queue may not apply there.
                 (qdisc::Kind::Netem(netem), Some(Parent::Of(_)))
-                    if matches!(netem.kind, netem::Kind::Netem(_)) =>
+                    if let netem::Kind::Netem(own) = &netem.kind =>
                 {
                     let options = netem.explain().options.into_iter();
                     let said = options
                         .filter(|option| !option.text.starts_with("limit"))
                         .flat_map(|option| option.meaning);
                     words.extend(said.map(|words| words.replace(COPIES, COPIES_IN_A_CLASS)));
-                    words.push(IN_A_CLASS.into());
+                    words.push(in_a_class(own.limit.unwrap_or(netem::DEFAULT_LIMIT)));
                 }
                 (qdisc::Kind::Netem(_), _) if command.verb != Verb::Add => {
                     // A change keeps the distribution, and the rate, with which none overtakes another.

@@ -272,8 +272,7 @@ impl Managed {
 
     /// The same on a device with this queue length: the limit of a queue that does not say one.
     pub(super) fn at_queue_length(&mut self, packets: u32) {
-        let is_by_device = self.of.becomes == Becomes::Fifo || self.of.name == "sfb";
-        if is_by_device && self.said.key("bound").is_none() {
+        if self.has_queue_of_device() {
             let bound = match self.of.name {
                 "bfifo" => format!("{} bytes", FRAME.get() * u64::from(packets)),
                 _ => format!("{packets} packets"),
@@ -281,6 +280,19 @@ impl Managed {
             self.document.remove("bound");
             self.document.put("bound", text(bound));
         }
+    }
+
+    /// As if it said this limit, where it says none: its device had this queue length when it was made.
+    pub(super) fn made_at_queue_length(&mut self, packets: u32) {
+        if self.has_queue_of_device() {
+            self.at_queue_length(packets);
+            self.document.get("bound").into_iter().for_each(|bound| self.said.set("bound", bound.clone()));
+        }
+    }
+
+    /// Whether its limit is the queue length of the device, as it says none.
+    fn has_queue_of_device(&self) -> bool {
+        (self.of.becomes == Becomes::Fifo || self.of.name == "sfb") && self.said.key("bound").is_none()
     }
 
     /// With a switch that is on.

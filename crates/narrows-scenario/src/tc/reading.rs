@@ -63,6 +63,8 @@ pub(super) struct Reading {
     translated: Vec<(Range<usize>, Option<String>)>,
     /// The devices that commands configure.
     configured: BTreeSet<String>,
+    /// The queue lengths that devices have now.
+    lengths: BTreeMap<String, u32>,
     /// A program that lasts, since the last command that configures something, and when it ran.
     lasting: Option<(String, Duration)>,
     /// Rules that are taken away after a `sleep`, and how many commands are before them.
@@ -176,7 +178,13 @@ impl Reading {
         self.script.passed.push((self.script.commands.len(), passed));
     }
 
-    fn command(&mut self, command: Command) {
+    fn command(&mut self, mut command: Command) {
+        let length = command.device.as_ref().and_then(|device| self.lengths.get(device));
+        if let (Some(length), Body::Qdisc(Some(Kind::Managed(managed))), Verb::Add | Verb::Replace) =
+            (length, &mut command.body, command.verb)
+        {
+            managed.made_at_queue_length(*length);
+        }
         self.tell_of_lasting(&command);
         if command.configures() {
             self.configured.extend(command.device.clone());
@@ -226,8 +234,11 @@ impl Reading {
         }
         let device = given.device.clone();
         if let Some(length) = given.length {
+            self.lengths.insert(device.clone(), length);
             match self.configured.contains(&device) {
-                true => passed.words += " Those that are there keep the length that they have.",
+                true => {
+                    passed.words += " Those that are there keep the length that they have, and here also those of classes without a discipline."
+                }
                 false => drop(self.script.lengths.insert(device.clone(), length)),
             }
         }

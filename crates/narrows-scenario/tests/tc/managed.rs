@@ -541,6 +541,26 @@ fn queues_without_a_limit_have_the_length_of_the_device() {
     assert!(keys(&format!("{set}{class}")).contains(&"link.up.queue=\"200 packets\"".to_owned()));
     // What is there keeps its length.
     assert!(keys(&format!("{class}{set}")).contains(&"link.up.queue=\"1000 packets\"".to_owned()));
+    // What is made later has the length that the device has then, and is explained so.
+    let later = |discipline: &str| {
+        let text = format!(
+            "{set}{class}ip link set dev eth0 qlen 100\ntc qdisc add dev eth0 parent 1:1 {discipline}\n"
+        );
+        let said = narrows_scenario::tc::Script::parse(&text, "x.sh").unwrap().explain().unwrap();
+        let words: Vec<String> = said.into_iter().flat_map(|one| one.words).collect();
+        (keys(&text).concat(), words.concat())
+    };
+    for (discipline, queue, words) in [
+        ("pfifo", "100 packets", "100 packets may wait"),
+        ("bfifo", "151400 bytes", "151400 bytes may wait"),
+        ("pfifo limit 7", "7 packets", "7 packets may wait"),
+    ] {
+        let (found, said) = later(discipline);
+        assert!(found.contains(&format!("queue = \"{queue}\"")), "{found}");
+        assert!(found.contains("link.up.queue=\"200 packets\""), "{found}");
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(later("codel").0.contains("bound = \"1000 packets\""), "{}", later("codel").0);
     // An intermediate device has 32 of its own.
     let redirected = "tc qdisc add dev eth0 ingress\n\
         tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n";

@@ -967,3 +967,12 @@ fn deletions_of_nothing_end_a_script_that_exits_on_failure() {
     let there = format!("set -e\n{add}tc qdisc del dev eth0 root\n{add}");
     assert_eq!(keys(&there), ["link.up.delay=\"3ms\""]);
 }
+
+/// `tc` finds the device of `eth0:1` by a system call that leaves the label out.
+#[test]
+fn labels_of_addresses_are_no_devices() {
+    let text = "tc qdisc add dev eth0:0 root handle 1: htb default 1\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+                tc qdisc replace dev eth0:1 root netem delay 3ms\n";
+    assert_eq!(keys(text), ["link.up.delay=\"3ms\""]);
+}
