@@ -57,7 +57,7 @@ pub struct ParquetFile {
     end: u64,
     footer: Vec<u8>,
     rows: u64,
-    /// What encoding leaves of a byte, by the last row group.
+    /// What encoding leaves of a byte, by the last row group; a guess before the first.
     ratio: f64,
     failed: bool,
 }

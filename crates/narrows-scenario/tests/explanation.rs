@@ -355,4 +355,9 @@ fn delays_of_classes_are_beside_those_of_the_link() {
     assert_eq!(beside(&of(", netem = \"delay 5ms\"")), 2, "one way by l.up, and the round trip");
     let nested = ", scheduler = { type = \"drr\", classes = [{ name = \"z\", quantum = \"1500 B\", netem = \"delay 5ms\" }] }";
     assert_eq!(beside(&of(nested)), 2);
+    // Another path has none.
+    let two = "[hosts.a]\n[hosts.b]\n[hosts.c]\n[links.l]\nbetween = [\"a\", \"b\"]\n[links.ll]\nbetween = [\"a\", \"c\"]\n\
+               [links.l.up.scheduler]\ntype = \"prio\"\nclasses = [{ name = \"x\", netem = \"delay 5ms\" }]\n";
+    let told = Scenario::parse(two, "x").unwrap_or_else(|error| panic!("{error}")).explain().to_string();
+    assert_eq!((beside(&told), told.matches("round trip").count()), (2, 2), "{told}");
 }

@@ -53,7 +53,9 @@ impl fmt::Display for Explanation {
                     f,
                     "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without queueing{}",
                     path.full_bytes,
-                    beside_classes(self.links.iter().any(LinkExplanation::delays_in_classes))
+                    beside_classes(
+                        self.links.iter().any(|link| link.is_of(&path.links) && link.delays_in_classes())
+                    )
                 )?;
             } else if path.by_rules {
                 writeln!(f, "  round trip  depends on the pipes that the rules choose")?;
@@ -246,6 +248,12 @@ fn beside_classes(has_delays: bool) -> &'static str {
 }
 
 impl LinkExplanation {
+    /// Whether it is one of these links of the file, or a direction of one.
+    fn is_of(&self, links: &[String]) -> bool {
+        let rest = |link: &String| self.name.strip_prefix(link.as_str());
+        links.iter().filter_map(rest).any(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
     /// Whether classes of its scheduler delay packets.
     fn delays_in_classes(&self) -> bool {
         self.scheduler.as_ref().is_some_and(SchedulerExplanation::delays)

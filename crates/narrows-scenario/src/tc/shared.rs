@@ -152,9 +152,9 @@ impl<A: Shareable> Shared<A> {
             let index = unit::index(kind, words)?;
             let key = self.key(kind.text, index);
             said.push(match self.all.get(&key) {
-                None => "There is nothing to delete: tc would report an error, and the script goes on.",
+                None => "There is nothing to delete: tc would report an error, and a script without `set -e` goes on.",
                 Some(Action { used: Some(_), .. }) => {
-                    "A filter has the action, which stays: tc would report an error, and the script goes on."
+                    "A filter has the action, which stays: tc would report an error, and a script without `set -e` goes on."
                 }
                 Some(_) => "Deletes an action that no filter has.",
             });

@@ -692,6 +692,8 @@ fn what_is_not_there_is_not_found() {
              sudo-g5k tc qdisc add dev eth0 parent 1:2 handle 20: netem delay $D\n"
         )
     };
+    let short = numbered("^qdisc netem 10:").replace("handle 10:", "handle 10");
+    assert!(Script::parse(&short, "x.sh").is_err(), "tc takes `handle 10` for `10:`");
     let found = keys(&numbered("^qdisc netem 20:")).concat();
     assert!(found.contains("netem = \"delay 3ms\""), "{found}");
     for known in ["^qdisc netem 10:", "qdisc pfifo_fast 0:", "qdisc netem 8001:", "netem 2?0:"] {
@@ -960,10 +962,17 @@ fn deletions_of_nothing_end_a_script_that_exits_on_failure() {
             format!("set -e\n{{ {nothing}; }} || true\n{add}"),
             format!("set -e\nif {{ {nothing}; }}; then :; fi\n{add}"),
             format!("set -e\nset +e\n{nothing}\nset -e\n{add}"),
+            format!("set -e\n! {{ {nothing}; }}\n{add}"),
         ] {
             assert_eq!(keys(&goes_on), ["link.up.delay=\"3ms\""], "{goes_on}");
         }
     }
+    // Of a pipe, the last command counts, or with `pipefail` each.
+    let piped = format!("tc qdisc del dev eth0 root | cat\n{add}");
+    assert_eq!(keys(&format!("set -e\n{piped}")), ["link.up.delay=\"3ms\""]);
+    assert!(
+        Script::parse(&format!("set -eo pipefail\n{piped}"), "x.sh").unwrap().assignments(false).is_err()
+    );
     let there = format!("set -e\n{add}tc qdisc del dev eth0 root\n{add}");
     assert_eq!(keys(&there), ["link.up.delay=\"3ms\""]);
 }

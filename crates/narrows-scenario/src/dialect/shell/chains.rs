@@ -294,7 +294,12 @@ impl Runner<'_> {
         for (index, command) in commands.iter().enumerate() {
             let is_last = index + 1 == commands.len();
             let outer = if is_last { None } else { self.output.replace(Output::default()) };
+            // Only its own shell would end.
+            let ends_nothing =
+                usize::from(!is_last && !self.fails_in_pipes && matches!(command.node, Node::Simple { .. }));
+            self.conditions += ends_nothing;
             self.apart(|runner| runner.command(command));
+            self.conditions -= ends_nothing;
             failed = match (failed, self.status) {
                 (failed, Status::Known(0)) => failed,
                 (failed @ Status::Known(1..), status) if status.known().is_none() => failed,

@@ -29,8 +29,12 @@ pub(super) fn kinds(words: &[&str]) -> impl Iterator<Item = &'static str> {
 
 /// The disciplines that words name by their numbers, as `20:` of `handle 20:` and `2:` of `classid 2:1`.
 pub(super) fn numbers(words: &[&str]) -> impl Iterator<Item = String> {
-    let number = |word: &str| {
-        let (major, minor) = word.trim_start_matches('^').split_once(':')?;
+    let mut before = "";
+    let number = move |word| {
+        // `handle 20` is `handle 20:`.
+        let is_handle = std::mem::replace(&mut before, word) == "handle";
+        let whole = word.trim_start_matches('^');
+        let (major, minor) = whole.split_once(':').or(is_handle.then_some((whole, "")))?;
         let major = u16::from_str_radix(major, 16).ok()?;
         // Devices have disciplines without a number, and the kernel gives them high ones.
         let is_given = (1..0x8000).contains(&major) && minor.chars().all(|c| c.is_ascii_hexdigit());
