@@ -235,6 +235,13 @@ impl<B> Engine<B> {
         self.network.next_delivery()
     }
 
+    /// How long every packet handed in from now on stays inside at least, unless something is changed: none is delivered
+    /// sooner, and none is dropped for a reason that its sender is told of. Zero where it is not known. A driver that reads
+    /// packets late by less than this delays no delivery.
+    pub fn least_transit(&self) -> Duration {
+        self.network.least_transit()
+    }
+
     /// Returns the next event due at or before `now`, in order. Call it until it returns `None`: only then
     /// has the engine handled everything up to `now`. Polling early is harmless and polling late changes no
     /// event.

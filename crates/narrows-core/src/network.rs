@@ -40,7 +40,7 @@ use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
 use crate::random::Seed;
 use crate::rules::{Lpm, PreparedRules, RuleChange};
-use crate::time::Time;
+use crate::time::{Duration, Time};
 use classified::{Classified, Pipe};
 use decided::Decided;
 use divided::Divided;
@@ -187,6 +187,14 @@ impl Network {
             return self.next_event();
         }
         elements.map(|element| self.links[element as usize].next_exit()).min()
+    }
+
+    pub(crate) fn least_transit(&self) -> Duration {
+        let crosses_links = |port: &Port| matches!(port.entry, Hop::Link { .. } | Hop::Instance { .. });
+        if !self.ports.iter().all(crosses_links) {
+            return Duration::ZERO;
+        }
+        self.links.iter().map(Link::least_transit).min().unwrap_or(Duration::ZERO)
     }
 
     /// Handles all events up to and including `now`.

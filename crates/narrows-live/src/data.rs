@@ -213,6 +213,8 @@ pub(crate) struct DataLoop {
     rivals: Rivals,
     /// The instant of the last arrival.
     last_input: Time,
+    /// When frames were last read that had been [left in their sockets](Self::may_gather) until then.
+    gathered_until: Time,
     /// Its share of the network.
     pub(crate) share: Share,
     /// Receives orders and sends answers.
@@ -274,6 +276,7 @@ impl DataLoop {
             rest: Rest::none(),
             rivals: Rivals::none(),
             last_input: Time::ZERO,
+            gathered_until: Time::ZERO,
             share,
             inbox,
             orders: VecDeque::new(),

@@ -18,6 +18,14 @@ impl Link {
             .then_some(delay.0)
     }
 
+    /// How long every packet that leaves has been here at least, if senders are told of no other's end.
+    pub(crate) fn least_transit(&self) -> Duration {
+        let Delay::Constant(delay) = &self.delay else { return Duration::ZERO };
+        let skips = self.impairments.as_ref().is_some_and(|impairments| impairments.reorder.is_some());
+        let is_one_queue = matches!(self.queue, Waiting::Single(_));
+        if skips || is_one_queue || self.settings.mtu.is_some() { Duration::ZERO } else { delay.0 }
+    }
+
     /// Whether it may make copies of packets, or cut them to fragments.
     pub(crate) fn makes_copies(&self) -> bool {
         self.impairments.as_ref().is_some_and(|impairments| impairments.duplication.is_some())

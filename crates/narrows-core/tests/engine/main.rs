@@ -19,4 +19,5 @@ mod policer;
 mod random;
 mod slots;
 mod statistics;
+mod transit;
 mod transmitter;

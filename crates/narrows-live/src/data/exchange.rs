@@ -1,6 +1,7 @@
 //! Sends and receives while the loop waits, if the kernel can do it all in one call ([`Exchange`]): frames due to
 //! leave stay with their line until then. Time does not advance in between.
 
+use narrows_core::{Duration, Time};
 use narrows_io::exchange::{Exchange, Exchanged};
 use narrows_io::packet_socket::PacketSocket;
 
@@ -8,6 +9,9 @@ use super::lines::Lines;
 use super::poll_set::PollSet;
 use super::release::left;
 use super::{DataLoop, LoopError, Outgoing};
+
+/// For how long frames are gathered, at most: they must fit into the sockets.
+const MOST_GATHERED: Duration = Duration::from_millis(1);
 
 /// For all lines, if each is polled individually and is a packet socket without trains.
 pub(super) fn of(lines: &Lines, poll_set: &PollSet) -> Option<Exchange> {
@@ -26,6 +30,19 @@ pub(super) fn sockets<'a>(lines: &'a Lines, poll_set: &PollSet) -> Vec<(&'a Pack
 }
 
 impl DataLoop {
+    /// Whether frames that come before `until` can be read then: until then none of them is due to leave, and no other is
+    /// to be made because of them.
+    pub(super) fn may_gather(&self, now: Time, until: Time) -> bool {
+        let has_feeds = self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty());
+        let only_carries = self.gateway.is_none() && self.traffic.is_none() && !has_feeds;
+        // Steps may be counted from the first packet.
+        let has_begun = self.last_input > Time::ZERO;
+        self.sends_in_waiting()
+            && only_carries
+            && has_begun
+            && until.since(now) <= MOST_GATHERED.min(self.engine.least_transit())
+    }
+
     /// Whether frames are sent while the loop waits.
     pub(super) fn sends_in_waiting(&self) -> bool {
         let few = |&at: &usize| self.lines[at].outgoing.len() <= Exchange::FRAMES;

@@ -164,7 +164,7 @@ impl DataLoop {
             }
             // What the kernel moves does not wait for this.
             if self.in_kernel.is_none() {
-                self.meter.input_lateness(port, self.clock.now().since(at));
+                self.meter.input_lateness(port, self.clock.now().since(at.max(self.gathered_until)));
             }
             if at < self.engine.now() {
                 self.meter.straggled(self.engine.now().since(at));

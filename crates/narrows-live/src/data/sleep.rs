@@ -21,16 +21,17 @@ impl DataLoop {
     pub(super) fn sleep(&mut self, until: Time) -> Result<(), LoopError> {
         let called = self.inbox.called.clone();
         let sends_in_waiting = self.sends_in_waiting();
-        let ends = self.poll_set.descriptors(&self.lines);
         let mut waiting = vec![Waiting::readable(&*called)];
         let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
         waiting.extend(caller.iter().map(Waiting::readable));
         let wall_clock = self.batch.steady_offset();
         waiting.extend(wall_clock.iter().map(|&clock| Waiting::readable(clock)));
-        waiting.extend(ends.iter().map(Waiting::readable));
         let now = self.clock.now();
         // A port whose interface is full must be retried soon.
         let until = if self.is_stuck { until.min(now + RETRY) } else { until };
+        let gathers = self.may_gather(now, until);
+        let ends = if gathers { Vec::new() } else { self.poll_set.descriptors(&self.lines) };
+        waiting.extend(ends.iter().map(Waiting::readable));
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         let from = self.clock.reading(now);
         let exchanged = match &mut self.exchange {
@@ -61,6 +62,12 @@ impl DataLoop {
         }
         if self.batch.steady_offset().is_some() && rest.next() == Some(true) {
             self.batch.sample_offset_anew().map_err(LoopError::Wait)?;
+        }
+        if gathers {
+            self.gathered_until = self.clock.now();
+            // If the wait was broken off, nothing was received.
+            let is_unread = ready_count.is_none();
+            rest = vec![is_unread; self.poll_set.waited_for().len()].into_iter();
         }
         let exchange = self.exchange.as_ref();
         let has_come = |place| exchange.is_some_and(|exchange| exchange.holds(place));
