@@ -5,13 +5,20 @@
 //! time pass, may hold it, and knows when it stands still.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use narrows_io::clock::MonotonicTime;
+
 /// How far the guest may run without a request, in nanoseconds of virtual time.
 ///
-/// A request takes some 30 µs of real time: at most 0.2 s in a run of a minute.
-pub(crate) const SLICE: u64 = 10_000_000;
+/// A guest makes some fourteen requests while its next tick, every 10 ms, is beyond that; each takes some 30 µs of real time.
+const SLICE: RangeInclusive<u64> = 10_000_000..=80_000_000;
+
+/// A slice that took less real time than the first is followed by one of twice its length, one that took more than the
+/// second by the shortest, so that time is seen to pass often enough. In nanoseconds.
+const BRISK: RangeInclusive<u64> = 50_000_000..=200_000_000;
 
 const LENGTH: usize = 16;
 
@@ -81,6 +88,9 @@ pub(crate) struct Controller {
     waiting: bool,
     sequence: u32,
     gone: bool,
+    slice: u64,
+    /// The real time of the last grant.
+    granted: Option<MonotonicTime>,
 }
 
 impl Controller {
@@ -96,6 +106,8 @@ impl Controller {
             waiting: false,
             sequence: 0,
             gone: false,
+            slice: *SLICE.start(),
+            granted: None,
         })
     }
 
@@ -119,13 +131,20 @@ impl Controller {
         Ok(heard)
     }
 
-    /// Lets a waiting guest run: to its next event, and freely for a slice after it.
-    pub(crate) fn grant(&mut self) -> Result<(), ControllerError> {
+    /// Lets a waiting guest run: to its next event, and freely for a slice after it, the shortest if it is `held` now and
+    /// then.
+    pub(crate) fn grant(&mut self, now: MonotonicTime, held: bool) -> Result<(), ControllerError> {
         debug_assert!(self.waiting, "only a guest that waits is let go");
         self.waiting = false;
+        let took = self.granted.replace(now).map(|then| now.as_nanos().saturating_sub(then.as_nanos()));
+        self.slice = match took {
+            Some(took) if !held && took < *BRISK.start() => (2 * self.slice).min(*SLICE.end()),
+            Some(took) if !held && took <= *BRISK.end() => self.slice,
+            _ => *SLICE.start(),
+        };
         // Requests are never in the past; a guest that requested nothing may run without limit.
         self.time = self.time.max(self.requested);
-        let until = self.time.saturating_add(SLICE);
+        let until = self.time.saturating_add(self.slice);
         self.say(op::FREE_UNTIL, until)?;
         self.say(op::RUN, self.time)
     }
@@ -226,12 +245,29 @@ mod tests {
         assert_eq!(controller.waits_for(), Some(40));
         let heard: Vec<_> = (0..4).map(|_| guest.hears()).collect();
         assert_eq!(heard, [(op::ACK, 0), (op::ACK, 1_000), (op::ACK, 0), (op::ACK, 0)]);
-        controller.grant().unwrap();
-        assert_eq!((guest.hears(), guest.hears()), ((op::FREE_UNTIL, 40 + SLICE), (op::RUN, 40)));
+        controller.grant(MonotonicTime::from_nanos(7), false).unwrap();
+        assert_eq!((guest.hears(), guest.hears()), ((op::FREE_UNTIL, 40 + SLICE.start()), (op::RUN, 40)));
         assert_eq!((controller.time(), controller.waits_for()), (40, None));
         guest.says(op::GET, 0);
         controller.attend().unwrap();
         assert_eq!(guest.hears(), (op::ACK, 40));
+    }
+
+    #[test]
+    fn slices_grow_while_they_take_little_time_and_nobody_holds_the_clock() {
+        let (mut guest, mut controller) = pair();
+        let mut slice_after = |real: u64, held: bool| {
+            guest.says(op::WAIT, u64::MAX);
+            controller.attend().unwrap();
+            controller.grant(MonotonicTime::from_nanos(real * 1_000_000), held).unwrap();
+            let heard: Vec<_> = (0..3).map(|_| guest.hears()).collect();
+            assert_eq!((heard[0].0, heard[2].0), (op::ACK, op::RUN));
+            (heard[1].1 - heard[2].1) / 1_000_000
+        };
+        let calls =
+            [(0, false), (49, false), (60, false), (61, false), (62, false), (202, false), (403, false)];
+        assert_eq!(calls.map(|(real, held)| slice_after(real, held)), [10, 20, 40, 80, 80, 80, 10]);
+        assert_eq!((slice_after(404, false), slice_after(405, true)), (20, 10));
     }
 
     #[test]

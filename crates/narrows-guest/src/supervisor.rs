@@ -447,7 +447,7 @@ impl Supervisor {
                     if due.is_some_and(|due| now >= later(due, BEHIND)) {
                         self.prompting = Some((at, now));
                     }
-                    controller.grant()?;
+                    controller.grant(now, self.prompting.is_some())?;
                 }
             }
         }
