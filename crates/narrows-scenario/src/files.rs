@@ -4,7 +4,7 @@
 //! contents for the lifetime of the scenario, even if the file changes, so that changing one part of a
 //! value does not load other samples, and a run can be replayed from what was read.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,6 +50,12 @@ fn bounded(path: &Path, what: &str, most: u64, is_lossy: bool) -> Result<(String
 
 /// The longest file beside a script that it reads.
 const LONGEST_BESIDE: u64 = 1 << 20;
+
+/// Whether there is nothing of this name in a folder.
+pub(crate) fn is_absent(folder: &Path, name: &str) -> bool {
+    let found = folder.join(name).symlink_metadata();
+    found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
 
 /// The text of a file that a script names, if it is in the folder of the script.
 pub(crate) fn inside(folder: &Path, name: &str) -> Option<String> {

@@ -76,6 +76,16 @@ pub(crate) struct Call<'a> {
     pub(crate) unset: &'a [Expanded],
     /// The lines of a file of rules that it reads (`pfctl -f`), if they are known.
     pub(crate) input: Option<&'a VecDeque<InputLine>>,
+    /// It runs this script, which is not in the folder of the one that calls it.
+    pub(crate) missing: Option<&'a Expanded>,
+}
+
+impl<'a> Call<'a> {
+    /// One that reads nothing and whose failure does not matter.
+    fn new(words: &'a [Expanded], span: Range<usize>, role: Role) -> Self {
+        let (reads_lines, ends_on_failure) = (false, false);
+        Self { words, span, role, reads_lines, ends_on_failure, unset: &[], input: None, missing: None }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

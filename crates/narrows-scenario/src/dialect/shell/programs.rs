@@ -232,6 +232,14 @@ pub(super) fn runs(words: &[&str]) -> Option<Shell> {
     }
 }
 
+/// Whether what a command reads is a password: `echo secret | sudo -S tc …`.
+pub(super) fn reads_password(words: &[&str]) -> bool {
+    let flags =
+        words.iter().skip_while(|word| **word != "sudo").skip(1).take_while(|word| word.starts_with('-'));
+    let is_one = |flag: &str| flag == "--stdin" || !flag.starts_with("--") && flag.contains('S');
+    flags.into_iter().any(|flag| is_one(flag))
+}
+
 /// Whether a command reads a file of rules: `pfctl -f -`.
 pub(super) fn reads_rules(words: &[&str]) -> bool {
     named(words).0 == "pfctl" && named(words).1.contains(&"-")

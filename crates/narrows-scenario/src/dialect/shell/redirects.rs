@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::field::{Expanded, Field, Fields, How, Quotes};
 use super::place::Place;
+use super::programs::{self, Runs};
 use super::scan::{byte, unit};
 use super::state::{Flow, InputLine, Output, Runner, Status, lines_of, text_of};
 use super::tree::{Command, Document, Node, Redirect};
@@ -14,6 +15,8 @@ use crate::files;
 
 /// The longest file that a script writes.
 const LONGEST_WRITTEN: usize = 1 << 20;
+/// The longest script that is searched for all that it does with a file.
+const LONGEST_SEARCHED: usize = 1 << 16;
 /// The folder of the kernel's settings.
 const SETTINGS: &str = "/proc/sys/";
 
@@ -170,6 +173,20 @@ impl Runner<'_> {
         fields.open.unwrap_or_default()
     }
 
+    /// The script that a command runs here and that is not in the folder of this one, if this one does nothing with it but
+    /// run it: something else might have made it.
+    pub(super) fn missing_script<'a>(&self, all: &'a [Expanded], known: &[&str]) -> Option<&'a Expanded> {
+        let is_here = self.elsewhere.is_empty() && !self.has_moved;
+        let run = programs::runs(known).filter(|run| run.what == Runs::File && is_here)?;
+        let word = all.get(run.word).filter(|word| word.unknown.is_none())?;
+        let name = word.text.strip_prefix("./").unwrap_or(&word.text);
+        let is_name = !name.is_empty() && !name.starts_with('-') && !name.contains('/');
+        let text = &self.source.text;
+        let is_run = |(at, _): (usize, &str)| ["./", "sh "].iter().any(|before| text[..at].ends_with(before));
+        let is_only_run = text.len() <= LONGEST_SEARCHED && text.match_indices(name).all(is_run);
+        (is_name && is_only_run && files::is_absent(self.start.path?.parent()?, name)).then_some(word)
+    }
+
     /// The text of a file in the folder of the script.
     pub(super) fn beside(&self, name: &str) -> Option<String> {
         let name = name.strip_prefix("./").unwrap_or(name);
@@ -207,16 +224,7 @@ impl Runner<'_> {
                     vanishes: false,
                 })
                 .collect();
-            let call = Call {
-                words: &words,
-                span,
-                role: Role::Line,
-                reads_lines: false,
-                ends_on_failure: false,
-                unset: &[],
-                input: None,
-            };
-            match self.answered(&call) {
+            match self.answered(&Call::new(&words, span, Role::Line)) {
                 Flow::On => {}
                 flow => return flow,
             }

@@ -25,6 +25,8 @@ const MOST: usize = 1 << 20;
 const MOST_STEPS: usize = 1 << 21;
 /// The most turns and commands of a trial.
 const MOST_TRIED: usize = 1 << 14;
+/// The status of a shell's command that is not found.
+const NOT_FOUND: u8 = 127;
 /// Functions that call one another, and commands in `$(…)` within one another.
 const DEEPEST: usize = 32;
 
@@ -43,6 +45,7 @@ impl<'a> Runner<'a> {
             steps: MOST_STEPS,
             deep: 0,
             expansions: 0,
+            captures: 0,
             status: Status::SUCCESS,
             exits_on_failure: shebang
                 .split_whitespace()
@@ -58,6 +61,7 @@ impl<'a> Runner<'a> {
             is_doubtful: false,
             conditions: 0,
             is_without: false,
+            has_moved: false,
             has_lists: ["bash", "zsh", "ksh"].iter().any(|shell| shebang.contains(shell)),
             has_aliases: ["/sh", "/dash", " sh"].iter().any(|shell| shebang.trim_end().ends_with(shell)),
             output: None,
@@ -150,6 +154,7 @@ impl<'a> Runner<'a> {
             runner.exits_on_failure = false;
             runner.eval(text.to_owned(), place.clone())
         });
+        self.captures += 1;
         // The status is that of the last command.
         if text.trim().is_empty() {
             self.status = status;
@@ -296,15 +301,7 @@ impl<'a> Runner<'a> {
             }
             Node::Own(span) => {
                 let place = self.place(span);
-                self.answered(&Call {
-                    words: &[],
-                    span: place,
-                    role: Role::Line,
-                    reads_lines: false,
-                    ends_on_failure: false,
-                    unset: &[],
-                    input: None,
-                })
+                self.answered(&Call::new(&[], place, Role::Line))
             }
         }
     }
@@ -336,16 +333,17 @@ impl<'a> Runner<'a> {
     }
 
     fn simple(&mut self, assignments: &[Range<usize>], words: &[Range<usize>], span: &Range<usize>) -> Flow {
+        let captures = self.captures;
         let all = self.all_words(words);
         if all.is_empty() {
-            let before = std::mem::replace(&mut self.status, Status::SUCCESS);
             for assignment in assignments {
                 let raw = self.source.text[assignment.clone()].to_owned();
                 let place = self.source.place.at(assignment.start);
                 self.assign(&raw, &place, false);
             }
-            if words.is_empty() && assignments.is_empty() {
-                self.status = before;
+            // The status is that of the last `$(…)`, if there is one. Until here `$?` is the one before.
+            if self.captures == captures && !(words.is_empty() && assignments.is_empty()) {
+                self.status = Status::SUCCESS;
             }
             return Flow::On;
         }
@@ -549,21 +547,23 @@ impl<'a> Runner<'a> {
             None => self.input.clone().filter(|_| programs::is_batch(&known)),
         };
         let reads_lines = batch.is_some();
-        let role = if self.is_piped && !reads_lines { Role::Piped } else { Role::Command };
+        let reads_output = self.is_piped && !reads_lines && !programs::reads_password(&known);
+        let role = if reads_output { Role::Piped } else { Role::Command };
         let file = programs::rules_file(&known).map(|file| self.beside(file));
         let lines = match file {
             Some(text) => text.map(|text| lines_of(&text, &Place::Whole(span.clone()))),
             None => self.input.clone().filter(|_| programs::reads_rules(&known)),
         };
         let call = Call {
-            words: &all,
-            span,
-            role,
             reads_lines,
             ends_on_failure: self.exits_on_failure && self.conditions == 0,
             unset: &unset,
             input: lines.as_ref(),
+            missing: self.missing_script(&all, &known),
+            ..Call::new(&all, span, role)
         };
+        let is_missing = call.missing.is_some();
+        self.has_moved |= matches!(known[0], "cd" | "pushd");
         self.slept += usize::from(programs::sleeps(&known));
         if programs::has_effect(&known) {
             let is_known = |(at, word): (usize, &Expanded)| {
@@ -591,6 +591,9 @@ impl<'a> Runner<'a> {
         let flow = self.follow(answer, &known);
         if let Some(printed) = found.as_ref().filter(|_| flow == Flow::On) {
             self.status = Status::of(printed.succeeds);
+        }
+        if is_missing {
+            self.status = Status::Known(NOT_FOUND);
         }
         match batch.filter(|_| flow == Flow::On) {
             Some(lines) => {
@@ -725,15 +728,7 @@ impl<'a> Runner<'a> {
         let Some(turns) = all.get((all.len() - count).max(1)).filter(|_| count > 1) else { return false };
         let turns = Turns { one: turns[0], next: turns[1], end: turns[2] };
         let span = self.last_step.clone();
-        let call = Call {
-            words: &[],
-            span,
-            role: Role::Repeats(turns),
-            reads_lines: false,
-            ends_on_failure: false,
-            unset: &[],
-            input: None,
-        };
+        let call = Call::new(&[], span, Role::Repeats(turns));
         if (self.call)(&call) == Answer::Wrong {
             self.wrong += 1;
         }

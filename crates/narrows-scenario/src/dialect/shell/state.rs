@@ -150,6 +150,8 @@ pub(super) struct Runner<'a> {
     pub(super) steps: usize,
     pub(super) deep: usize,
     pub(super) expansions: usize,
+    /// How often what commands print was put in place of `$(…)`.
+    pub(super) captures: usize,
     /// `$?`
     pub(super) status: Status,
     /// `set -e`
@@ -172,6 +174,8 @@ pub(super) struct Runner<'a> {
     pub(super) conditions: usize,
     /// Whether arguments that are not known are taken to be left out.
     pub(super) is_without: bool,
+    /// Whether the script may be in another folder by now.
+    pub(super) has_moved: bool,
     /// Whether `{a,b}` is written out.
     pub(super) has_lists: bool,
     /// Whether the first word of a command may be an alias.

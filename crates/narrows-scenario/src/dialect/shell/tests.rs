@@ -567,6 +567,8 @@ fn statuses_are_those_of_bash() {
         ),
         ("A=$(expr 1 - 1) || x f; expr 0 + 0 >/dev/null || x g", &["f", "g"]),
         ("(exec y a; x c); x b; exec y; x d", &["b"]),
+        ("(exit 3); A=$?; x $A $?; A=$(exit 4)$? B=$?; x $A $B $?; $(exit 5); x $?", &["3 0", "4 4 4", "5"]),
+        ("false; A=$? B=$?; x $A $B; (exit 3); local_() { local C=$?; x $C; }; local_", &["1 1", "0"]),
     ] {
         let text = format!("#!/bin/bash\n{text}");
         let all = commands_of(&text, Some(&[])).unwrap_or_else(|error| panic!("{text}\n{error}"));
