@@ -27,6 +27,8 @@ pub struct HeaderChange {
     pub hop_limit: Option<u8>,
     /// The DSCP, 0 to 63.
     pub dscp: Option<u8>,
+    /// The ECN field, 0 to 3.
+    pub ecn: Option<u8>,
     /// Whether ECN-capable packets are marked with "congestion experienced".
     pub marks: bool,
     /// Source address, for packets of its family.
@@ -51,9 +53,8 @@ impl HeaderChange {
         if state.key.network == Protocol::Other {
             return;
         }
-        if let Some(dscp) = self.dscp {
-            state.key.traffic_class = dscp << 2 | state.key.ecn();
-        }
+        let (dscp, ecn) = (self.dscp.unwrap_or(state.key.dscp()), self.ecn.unwrap_or(state.key.ecn()));
+        state.key.traffic_class = dscp << 2 | ecn;
         if self.write_ends(&mut pool.get_mut(packet).key) {
             pool.note_new_ends(packet);
         }

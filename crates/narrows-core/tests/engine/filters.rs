@@ -161,6 +161,20 @@ fn addresses_that_are_not_there_are_not_written() {
 }
 
 #[test]
+fn code_point_and_ecn_field_are_written_apart() {
+    // What comes has the code point 46 and is ECN-capable.
+    for (change, expected) in [
+        (HeaderChange { ecn: Some(0), ..HeaderChange::default() }, (46, 0)),
+        (HeaderChange { dscp: Some(8), ..HeaderChange::default() }, (8, 1)),
+        (HeaderChange { dscp: Some(8), ecn: Some(2), marks: true, ..HeaderChange::default() }, (8, 2)),
+    ] {
+        let mut engine = engine(vec![edit(Vec::new(), change, false)]);
+        let (key, _) = send(&mut engine, Time::ZERO, headers()).unwrap();
+        assert_eq!((key.dscp(), key.ecn()), expected, "{change:?}");
+    }
+}
+
+#[test]
 fn a_packet_that_is_not_meant_stays_as_it_is() {
     let other = only(HeaderCondition { link_sources: vec![OTHER.into()], ..HeaderCondition::default() });
     let change = HeaderChange { dscp: Some(0), source_port: Some(1), ..HeaderChange::default() };

@@ -168,6 +168,13 @@ pub(crate) struct Choice<V: 'static> {
     pub(crate) choices: &'static [(&'static str, V)],
 }
 
+impl<V: PartialEq> Choice<V> {
+    /// The name of a value; empty if it is none of the choices.
+    pub(crate) fn name(&self, value: &V) -> &'static str {
+        self.choices.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
+    }
+}
+
 impl<V: Sync> Kind for Choice<V> {
     fn schema(&self, _: &mut Definitions) -> Json {
         let names: Vec<&str> = self.choices.iter().map(|(name, _)| *name).collect();

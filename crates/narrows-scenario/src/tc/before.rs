@@ -1,16 +1,17 @@
 //! What packets meet before the disciplines of a device: policers, redirections, and marks.
 
+use super::bands::Bands;
 use super::both::both;
 use super::filter::Which;
 use super::filters::Placed;
 use super::qdisc::Kind;
 use super::translate::add;
-use super::tree::Tree;
+use super::tree::{Qdisc, Tree};
 use super::verdict::To;
 use super::verdict::Verdict;
 use crate::keys::kind::text;
 use crate::node::{Table, Value};
-use crate::problem::Problem;
+use crate::problem::{Found, Problem};
 
 impl Tree {
     /// The policer of a filter at the root: packets meet it before the queue.
@@ -115,6 +116,28 @@ impl Tree {
                         "packets have no priorities here: name their class by a filter, as in `flowid 1:10`",
                     ))
             }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses disciplines by the priorities of packets, which the kernel takes from their code points before the firewall
+    /// writes others; here they are those that packets have when they leave.
+    pub(super) fn check_code_points(&self) -> Result<(), Problem> {
+        let writes_points = |filter: &Table| matches!(filter.get("set").map(|node| &node.value), Some(Value::Table(set)) if set.get("dscp").is_some());
+        if !self.written_leaving.iter().any(writes_points) {
+            return Ok(());
+        }
+        let is_by_priority = |qdisc: &&Qdisc| match qdisc.kind.bands() {
+            Some(bands) => Bands::OF_POINTS.iter().any(|(_, priority)| bands.map[*priority] != bands.map[0]),
+            None => matches!(qdisc.kind.name(), "pfifo_fast" | "mqprio"),
+        };
+        match self.qdiscs.iter().find(is_by_priority) {
+            Some(qdisc) => Err(Problem::new(format!(
+                "{} by the priorities of packets, which Linux takes from the code points that they have before iptables writes others",
+                Found(qdisc.kind.name())
+            ))
+            .at(&qdisc.span)
+            .help("map all priorities to one band (priomap 0 0 0 …), and sort packets by filters")),
             None => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use crate::dialect::{Word, Words};
 use crate::keys::kind::text;
 use crate::node::{Table, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{Match, Party, link_address, link_address_text};
+use crate::value::{ECN, Match, Party, link_address, link_address_text};
 
 /// What an action writes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -283,6 +283,10 @@ impl Edit {
                 self.needs_checksum |= layer.text == "ip";
                 ("hop-limit", integer(number(words.expect(how, "a hop limit")?, 255, "a hop limit")?))
             }
+            ("ip", "tos" | "dsfield") | ("ip6", "traffic_class") => {
+                self.needs_checksum |= layer.text == "ip";
+                return self.code_point(how, words);
+            }
             ("ip" | "tcp" | "udp", "sport" | "dport") => {
                 let key = if field.text == "sport" { "source-port" } else { "destination-port" };
                 (key, integer(number(words.expect(how, "a port")?, 65_535, "a port")?))
@@ -290,10 +294,33 @@ impl Edit {
             _ => {
                 return Err(field
                     .problem(format!("unsupported field {} of {}", Found(field.text), Found(layer.text)))
-                    .help("understood: eth src, dst; ip src, dst, ttl; ip6 src, dst, hoplimit; tcp, udp and ip sport, dport; bytes of the destination MAC address by their offset"));
+                    .help("understood: eth src, dst; ip src, dst, ttl, tos, dsfield; ip6 src, dst, hoplimit, traffic_class; tcp, udp and ip sport, dport; bytes of the destination MAC address by their offset"));
             }
         };
         self.write(key, value);
+        Ok(())
+    }
+
+    /// `set 0xb8 retain 0xfc` of the byte with code point and ECN field: `retain` says which bits are written.
+    fn code_point(&mut self, set: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+        let value = number(words.expect(set, "a value of the byte")?, 255, "a value of the byte")?;
+        let mut mask = 0xff;
+        if let Some(retain) = words.peek().filter(|word| word.text == "retain") {
+            words.take();
+            let word = words.expect(retain, "the bits that are written")?;
+            mask = number(word, 255, "a mask of the byte")?;
+            if !matches!(mask, 0xff | 0xfc | 0x03) {
+                return Err(word
+                    .problem(format!("{} is a part of the code point", Found(word.text)))
+                    .help("understood: the code point (0xfc), the ECN field (0x03) and both (0xff)"));
+            }
+        }
+        if mask & 0xfc != 0 {
+            self.write("dscp", integer(value >> 2));
+        }
+        if mask & 0x03 != 0 {
+            self.write("ecn", text(ECN.name(&((value & 0x03) as u8))));
+        }
         Ok(())
     }
 

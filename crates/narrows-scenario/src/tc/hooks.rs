@@ -253,7 +253,7 @@ impl Tree {
         };
         let Some(at) = stages.iter().position(|stage| inside(&stage)) else {
             let filters = draft.filters(&stages, "ip", &other)?;
-            draft.hook(behind_filters(filters, &stages, &self.dropped_arriving)?);
+            draft.hook(self.behind_filters(filters, &stages)?);
             if !draft.keys.is_empty() {
                 draft.notes.push(
                     "Filters of packets that arrive at the device apply before the queue and delay of that direction."
@@ -268,6 +268,12 @@ impl Tree {
             return Err(first
                 .wrong("packets are redirected, and then dropped by iptables")
                 .help("drop them before by a filter of tc: action drop"));
+        }
+        if !self.written_arriving.is_empty() {
+            draft.notes.push(
+                "What iptables writes into headers of packets that arrive it writes behind the disciplines of the other device; on a link nothing is behind them, so the receiver gets them unchanged."
+                    .into(),
+            );
         }
         if let Some(stage) = behind.iter().find(|stage| stage.placed.filter.edits) {
             return Err(stage
@@ -313,7 +319,7 @@ impl Tree {
     pub(super) fn leaving_hook(&self, draft: &mut Draft) -> Result<Vec<Marked>, Problem> {
         let stages = stages(&self.leaving)?;
         let filters = draft.filters(&stages, "frame", &|_| Target::Elsewhere)?;
-        draft.hook(before_filters(&self.dropped_leaving, &stages, filters)?);
+        draft.hook(self.before_filters(&stages, filters)?);
         let mut classified = Vec::new();
         for stage in &stages {
             let filter = &stage.placed.filter;
@@ -618,6 +624,32 @@ impl Draft {
     }
 }
 
+impl Tree {
+    /// Packets that leave meet the firewall first.
+    fn before_filters(&self, stages: &[Stage<'_>], filters: Vec<Table>) -> Result<Vec<Table>, Problem> {
+        let firewall = self.written_leaving.iter().cloned().chain(of_firewall(&self.dropped_leaving));
+        match stages.first() {
+            // What the firewall accepts would pass by the filters.
+            Some(stage) if self.dropped_leaving.iter().any(|one| one.value == 0) => {
+                Err(beside_firewall(stage))
+            }
+            _ => Ok(firewall.chain(filters).collect()),
+        }
+    }
+
+    /// Packets that arrive meet the filters first.
+    fn behind_filters(&self, filters: Vec<Table>, stages: &[Stage<'_>]) -> Result<Vec<Table>, Problem> {
+        let passes = |stage: &&Stage<'_>| stage.verdict == Verdict::Class;
+        let firewall = self.written_arriving.iter().cloned().chain(of_firewall(&self.dropped_arriving));
+        let firewall: Vec<Table> = firewall.collect();
+        match stages.iter().find(passes) {
+            // What a filter passes would pass by the firewall.
+            Some(stage) if !firewall.is_empty() => Err(beside_firewall(stage)),
+            _ => Ok(filters.into_iter().chain(firewall).collect()),
+        }
+    }
+}
+
 /// What the firewall decides about packets, as filters.
 fn of_firewall(dropped: &[Marked]) -> impl Iterator<Item = Table> {
     dropped.iter().map(|one| {
@@ -630,35 +662,8 @@ fn of_firewall(dropped: &[Marked]) -> impl Iterator<Item = Table> {
     })
 }
 
-/// Packets that leave meet the firewall first.
-fn before_filters(
-    dropped: &[Marked],
-    stages: &[Stage<'_>],
-    filters: Vec<Table>,
-) -> Result<Vec<Table>, Problem> {
-    match stages.first() {
-        // What the firewall accepts would pass by the filters.
-        Some(stage) if dropped.iter().any(|one| one.value == 0) => Err(beside_firewall(stage)),
-        _ => Ok(of_firewall(dropped).chain(filters).collect()),
-    }
-}
-
-/// Packets that arrive meet the filters first.
-fn behind_filters(
-    filters: Vec<Table>,
-    stages: &[Stage<'_>],
-    dropped: &[Marked],
-) -> Result<Vec<Table>, Problem> {
-    let passes = |stage: &&Stage<'_>| stage.verdict == Verdict::Class;
-    match stages.iter().find(passes) {
-        // What a filter passes would pass by the firewall.
-        Some(stage) if !dropped.is_empty() => Err(beside_firewall(stage)),
-        _ => Ok(filters.into_iter().chain(of_firewall(dropped)).collect()),
-    }
-}
-
 fn beside_firewall(stage: &Stage<'_>) -> Problem {
     stage
-        .wrong("filters of tc and rules of iptables, of which some pass packets and others drop them")
-        .help("drop packets by filters alone: action drop")
+        .wrong("filters of tc that pass packets, and rules of iptables that drop or change packets")
+        .help("drop and change packets by filters alone: action drop, action pedit")
 }

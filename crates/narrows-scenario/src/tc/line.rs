@@ -8,7 +8,7 @@ use super::action::Shared;
 use super::command::Command;
 use super::netfilter;
 use super::programs::{self, Given, is_firewall, is_tc};
-use crate::dialect::shell::{Call, Role, as_words, is_batch_flag};
+use crate::dialect::shell::{Call, Expanded, Role, as_words, is_batch_flag};
 use crate::dialect::sleep::{self, SLEEP};
 use crate::dialect::{Word, Words};
 use crate::netem::skip_prompt;
@@ -174,6 +174,9 @@ fn of_words(
             false if line.drops() => {
                 "Rules of iptables drop packets: of those that leave a device before its disciplines, of those that arrive behind its filters. Packets of the host itself and those that it forwards are not told apart here: the rules of both apply to all."
             }
+            false if line.writes() => {
+                "Rules of iptables change headers of packets: of those that leave a device before its disciplines and their filters, of those that arrive behind its filters. Packets of the host itself and those that it forwards are not told apart here: the rules of both apply to all."
+            }
             false if line.is_for_some() => {
                 "Rules of iptables give packets marks and classes, which filters of tc see. Packets of the host itself and those that it forwards are not told apart here: all that leave pass the rules of both."
             }
@@ -226,6 +229,9 @@ fn of_words(
         if let Some(problem) = programs::sourced(&words) {
             return Err(problem);
         }
+        if let Some(script) = call.missing {
+            return missing(script, call.ends_on_failure, span).map(Some);
+        }
         let unknown = programs::unknown(&words);
         return match (programs::passed_over(&mut words), unknown) {
             (Some(why), _) => {
@@ -250,6 +256,22 @@ fn of_words(
         return Ok(Some(Line::NoQueue { device, span }));
     }
     command(words, span, namespace, shared).map(Some)
+}
+
+/// A command that runs a script which is not there.
+fn missing(script: &Expanded, ends: bool, span: Range<usize>) -> Result<Line, Problem> {
+    let name = Found(script.text());
+    if ends {
+        return Err(Problem::new(format!(
+            "there is no {name} beside the script, which ends here (`set -e`)"
+        ))
+        .put_at(&script.span())
+        .help("put it there, or leave the line out"));
+    }
+    let words = format!(
+        "Not a command of tc: ignored. There is no {name} beside the script: what it does where it is there is not known here."
+    );
+    Ok(Line::Other(Passed { span, words }))
 }
 
 /// The device of `qdisc replace dev X root noqueue`.

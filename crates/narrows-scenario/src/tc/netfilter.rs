@@ -10,6 +10,7 @@ mod list;
 mod sets;
 mod values;
 mod words;
+mod written;
 
 pub(super) use line::{Line, read};
 
@@ -22,6 +23,7 @@ use self::connections::{Both, turned};
 use self::list::{Bits, Change, Entry, List, Number, changed, of_those, prune, trim};
 use self::sets::{Looked, Sets};
 use super::both::both;
+use crate::node::Table;
 use crate::problem::{Found, Problem};
 use crate::value::Match;
 
@@ -44,6 +46,8 @@ enum Target {
     /// To the next hook.
     Accept,
     Drop,
+    /// Something is written into the packet's header.
+    Write(Change),
     Call(String),
     Nothing,
 }
@@ -196,6 +200,27 @@ impl Firewall {
         })
     }
 
+    /// Filters that write into headers what rules write, of packets that leave by a device, or of those that arrive there.
+    pub(super) fn written(&self, device: &str, arrives: bool) -> Result<Vec<Table>, Problem> {
+        let writes = |rule: &&Rule| matches!(rule.target, Target::Write(_));
+        let Some(writing) = self.chains.values().flatten().find(writes) else { return Ok(Vec::new()) };
+        let looks = |rule: &&Rule| rule.matches.iter().any(written::is_looked_at);
+        if let Some(rule) = self.chains.values().flatten().find(looks) {
+            let title =
+                "a rule of iptables that looks at a code point or hop limit, beside rules that write them";
+            return Err(Problem::new(title)
+                .at(&rule.place.0)
+                .help("match what packets have besides: addresses, ports"));
+        }
+        let written = match arrives {
+            false => self.outcome(device, Number::Header)?,
+            true => self.both_families(device, Number::Header, |walk: &Walk<'_>, _| {
+                Walk { arrives, ..*walk }.passed(&ARRIVING)
+            })?,
+        };
+        written::filters(&written).map_err(|problem| problem.put_at(&writing.place.0))
+    }
+
     fn outcome(&self, device: &str, number: Number) -> Result<Vec<Marked>, Problem> {
         let with_lists = |walk: &Walk<'_>, way: Way| match self.has_connections(walk.six) {
             true => walk.with_both(way, |lists| lists.leaving(number)),
@@ -262,6 +287,7 @@ impl Firewall {
             Target::Mark(change) => !change.copies(),
             Target::Classify(_) | Target::Call(_) => true,
             Target::Drop => number == Number::Dropped,
+            Target::Write(_) => number == Number::Header,
             Target::Return | Target::Accept | Target::Nothing => false,
         })
     }
@@ -327,6 +353,7 @@ impl Walk<'_> {
             Target::Classify(class) if self.tracked & Number::Class.bits() != 0 => {
                 Some(Change::of(Number::Class, u32::MAX, *class))
             }
+            Target::Write(change) if self.tracked & Number::Header.bits() != 0 => Some(*change),
             _ => None,
         }
     }
@@ -376,7 +403,13 @@ impl Walk<'_> {
                 if same {
                     continue;
                 }
-                let do_what = if drops { "drop packets" } else { "give packets marks" };
+                let do_what = if drops {
+                    "drop packets"
+                } else if self.tracked & Number::Header.bits() != 0 {
+                    "change packets"
+                } else {
+                    "give packets marks"
+                };
                 let title = format!("{}, before rules that {do_what}", unclear.what);
                 return Err(Problem::new(title).at(&unclear.place));
             }

@@ -226,6 +226,8 @@ impl Script {
                 tree.classified = firewall.classes(device).map_err(wrong)?;
                 tree.dropped_leaving = firewall.dropped_leaving(device).map_err(wrong)?;
                 tree.dropped_arriving = firewall.dropped_arriving(device).map_err(wrong)?;
+                tree.written_leaving = firewall.written(device, false).map_err(wrong)?;
+                tree.written_arriving = firewall.written(device, true).map_err(wrong)?;
             }
         }
         self.check_redirections(trees, &redirected).map_err(wrong)?;

@@ -68,6 +68,7 @@ impl Tree {
             }
             return own.egress(exact);
         }
+        self.check_code_points()?;
         let mut draft = Draft::default();
         let classified = self.leaving_hook(&mut draft)?;
         let marks = self.leaving_marks()?;

@@ -15,6 +15,7 @@ use super::stab::Stab;
 use super::unit::size_of;
 use super::{Handle, class, qdisc};
 use crate::netem::{self, Verb};
+use crate::node::Table;
 use crate::problem::{Problem, one_of};
 
 /// The whole tree of a device.
@@ -41,6 +42,9 @@ pub(super) struct Tree {
     /// The packets that the firewall drops before they come here, and when they have arrived: those with 1.
     pub(super) dropped_leaving: Vec<Marked>,
     pub(super) dropped_arriving: Vec<Marked>,
+    /// Filters that write what the firewall writes into headers, likewise.
+    pub(super) written_leaving: Vec<Table>,
+    pub(super) written_arriving: Vec<Table>,
     /// How many packets a queue of the device holds unless its discipline says another number, if the script says so.
     pub(super) length: Option<u32>,
     /// Whether the device is an intermediate one (ifb), whose queues hold 32 packets otherwise.

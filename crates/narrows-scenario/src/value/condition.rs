@@ -352,14 +352,10 @@ impl std::fmt::Display for Match {
         add("destination port ", ports(&self.destination_ports));
         add("port ", ports(&self.ports));
         add("dscp ", self.dscps.iter().map(point).collect());
-        let field = |field: &u8| {
-            ECN.choices.iter().find(|(_, known)| known == field).map_or("", |(name, _)| name).to_owned()
-        };
+        let field = |field: &u8| ECN.name(field).to_owned();
         add("ecn ", self.ecns.iter().map(field).collect());
         add("", self.length.iter().map(parts::length_words).collect());
-        let family = |family: &Families| {
-            FAMILY.choices.iter().find(|(_, known)| known == family).map_or("", |(name, _)| name).to_owned()
-        };
+        let family = |family: &Families| FAMILY.name(family).to_owned();
         add(
             "",
             self.families

@@ -11,7 +11,7 @@ use crate::keys::kind::{Boolean, ByHand, Given, Integer, text};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
-use crate::value::condition::{CODE_POINT, LINK_ADDRESS, link_address_text};
+use crate::value::condition::{CODE_POINT, ECN, LINK_ADDRESS, link_address_text};
 
 /// Header fields to write; those that are `None` stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct EditUse {
     pub hop_limit: Option<u8>,
     /// Differentiated services code point.
     pub dscp: Option<u8>,
+    /// ECN field.
+    pub ecn: Option<u8>,
     /// Whether ECN-capable packets are marked.
     pub mark: bool,
     /// Source address.
@@ -92,6 +94,7 @@ impl Keyed for EditUse {
         )
         .default("unchanged"),
         row!("dscp", dscp, Given(CODE_POINT), "Differentiated services code point.").default("unchanged"),
+        row!("ecn", ecn, Given(ECN), "ECN field (RFC 3168): `\"not-ect\"` takes the capability away.").default("unchanged"),
         row!("mark", mark, Boolean, "ECN-capable packets are marked with \"congestion experienced\" (RFC 3168)."),
         row!("source", source, Given(ADDRESS), "Source address, of packets of its family.").default("unchanged"),
         row!("destination", destination, Given(ADDRESS), "Destination address, of packets of its family.")
@@ -125,6 +128,7 @@ impl EditUse {
             vlan: self.vlan,
             hop_limit: self.hop_limit,
             dscp: self.dscp,
+            ecn: self.ecn,
             marks: self.mark,
             source: self.source.map(mapped),
             destination: self.destination.map(mapped),
@@ -147,6 +151,7 @@ impl EditUse {
             },
             to("hop limit", self.hop_limit.map(|limit| limit.to_string())),
             to("DSCP", self.dscp.map(|point| point.to_string())),
+            to("ECN", self.ecn.map(|field| ECN.name(&field).to_owned())),
             self.mark.then(|| "marked if ECN-capable".to_owned()),
             to("source", self.source.map(|address| address.to_string())),
             to("destination", self.destination.map(|address| address.to_string())),

@@ -37,6 +37,9 @@ fn fields_that_are_written() {
             "link-destination = \"02:15:15:15:15:16\"",
         ),
         ("pedit ex munge ip6 hoplimit set 7", "hop-limit = 7"),
+        ("pedit ex munge ip6 traffic_class set 0xb8 retain 0xfc", "dscp = 46"),
+        ("pedit ex munge ip dsfield set 0x29 pipe csum ip", "dscp = 10, ecn = \"ect1\""),
+        ("pedit ex munge ip tos set 0 retain 0x3 pipe csum ip", "ecn = \"not-ect\""),
         ("pedit ex munge ip dst set 10.0.0.9 pipe csum ip and udp", "destination = \"10.0.0.9\""),
         ("pedit ex munge ip ttl set 9 pipe action csum ip4h", "hop-limit = 9"),
         // The later one counts, and several actions are one edit.

@@ -168,7 +168,12 @@ fn what_iptables_says_that_packets_do_not_carry() {
             "--rotate-mark",
             "--save-mark",
         ),
-        ("-t mangle -A POSTROUTING -j DSCP --set-dscp 46", "`DSCP` changes packets", "DSCP", "at the sender"),
+        (
+            "-t mangle -A FORWARD -p tcp --syn -j TCPMSS --set-mss 1300",
+            "`TCPMSS` changes packets",
+            "TCPMSS",
+            "DSCP, TOS, TTL and HL",
+        ),
         (
             "-t mangle -A PREROUTING -j TPROXY --on-port 80",
             "`TPROXY` of iptables has no counterpart here",
@@ -704,6 +709,106 @@ fn translation_at_another_device_does_not_matter() {
 }
 
 #[test]
+fn rules_write_into_headers() {
+    let netem = "tc qdisc add dev eth0 root netem delay 3ms\n";
+    let write = |rest: &str, set: &str| {
+        format!("{{ match = {{ {rest} }}, action = \"edit\", set = {{ {set} }}, conform = \"next\" }}")
+    };
+    let [web, all] = ["protocol = \"tcp\", destination-port = 80, family = \"ipv4\"", "family = \"ipv4\""];
+    let six = "family = \"ipv6\"";
+    let up = |list: &[String]| format!("link.up.ingress = [{}]", list.join(", "));
+    let down = |list: &[String]| up(list).replace("up", "down");
+    let found = |rules: &str| {
+        let mut all = keys(&format!("{netem}{rules}"));
+        all.retain(|line| !line.contains("delay"));
+        all
+    };
+    let out = "iptables -t mangle -A POSTROUTING";
+    for (rules, expected) in [
+        (
+            format!("{out} -p tcp --dport 80 -j DSCP --set-dscp-class EF"),
+            vec![up(&[write(web, "dscp = 46")])],
+        ),
+        (format!("{out} -p tcp --dport 80 -j DSCP --set-dscp 0x2e"), vec![up(&[write(web, "dscp = 46")])]),
+        (
+            format!("{out} -j TOS --set-tos Minimize-Delay"),
+            vec![up(&[write(all, "dscp = 4, ecn = \"not-ect\"")])],
+        ),
+        (format!("{out} -j TOS --set-tos 0xb8/0xfc"), vec![up(&[write(all, "dscp = 46")])]),
+        (format!("{out} -j TTL --ttl-set 65"), vec![up(&[write(all, "hop-limit = 65")])]),
+        (
+            "ip6tables -t mangle -A POSTROUTING -j HL --hl-set 65".into(),
+            vec![up(&[write(six, "hop-limit = 65")])],
+        ),
+        (
+            "iptables -t mangle -A INPUT -i eth0 -j DSCP --set-dscp 0".into(),
+            vec![down(&[write(all, "dscp = 0")])],
+        ),
+        // The last rule counts: its filter comes last, or is the only one.
+        (
+            format!("{out} -j DSCP --set-dscp 8\n{out} -p tcp --dport 80 -j DSCP --set-dscp 46"),
+            vec![up(&[write(all, "dscp = 8"), write(web, "dscp = 46")])],
+        ),
+        (
+            format!("{out} -p tcp --dport 80 -j DSCP --set-dscp 46\n{out} -j DSCP --set-dscp 8"),
+            vec![up(&[write(all, "dscp = 8"), write(web, "dscp = 8")])],
+        ),
+        // Several fields of one packet.
+        (
+            format!("{out} -j TTL --ttl-set 9\n{out} -p tcp --dport 80 -j DSCP --set-dscp 46"),
+            vec![up(&[write(all, "hop-limit = 9"), write(web, "dscp = 46, hop-limit = 9")])],
+        ),
+        // Before those that drop.
+        (
+            format!("{out} -p tcp --dport 80 -j DROP\n{out} -p tcp --dport 80 -j DSCP --set-dscp 46"),
+            vec![up(&[write(web, "dscp = 46"), format!("{{ match = {{ {web} }}, action = \"drop\" }}")])],
+        ),
+        (format!("{out} -o eth1 -j DSCP --set-dscp 46"), vec![]),
+    ] {
+        let plain = |all: Vec<String>| all.into_iter().map(|line| line.replace(' ', "")).collect::<Vec<_>>();
+        assert_eq!(plain(found(&rules)), plain(expected), "{rules}");
+    }
+    // Filters of tc see what was written, and marks do not depend on it.
+    let rules = format!(
+        "{out} -p tcp --dport 80 -j DSCP --set-dscp 46\n{out} -p tcp --dport 80 -j MARK --set-mark 10\n"
+    );
+    let tos =
+        "tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc flowid 1:20\n";
+    let all = keys(&format!("{TREE}{FILTERS}{tos}{rules}"));
+    assert!(all.iter().any(|line| line.contains("link.up.ingress") && line.contains("dscp = 46")), "{all:?}");
+    for (text, title, at) in [
+        (
+            format!("{out} -s 10.0.0.1 -j ACCEPT\n{out} -j DSCP --set-dscp 8\n{netem}"),
+            "rules of iptables that change packets, from which others are excepted before",
+            "-A POSTROUTING -j",
+        ),
+        (
+            format!("{out} -m dscp --dscp 8 -j MARK --set-mark 1\n{out} -j DSCP --set-dscp 8\n{netem}"),
+            "a rule of iptables that looks at a code point or hop limit, beside rules that write them",
+            "-A POSTROUTING -m",
+        ),
+        (
+            format!("{out} -j TOS --set-tos 0x10/0x1c\n{netem}"),
+            "`0x10/0x1c` changes a part of the code point",
+            "0x10",
+        ),
+        (format!("{out} -j TTL --ttl-inc 1\n{netem}"), "unsupported `--ttl-inc` of `TTL`", "--ttl-inc"),
+        (
+            format!("{out} -j DSCP --set-dscp 64\n{netem}"),
+            "found `64`, expected a code point from 0 to 63",
+            "64",
+        ),
+        (
+            format!("tc qdisc add dev eth0 root prio\n{out} -j DSCP --set-dscp 46\n"),
+            "`prio` by the priorities of packets, which Linux takes from the code points that they have before iptables writes others",
+            "tc qdisc",
+        ),
+    ] {
+        fails(&text, title, at, &[]);
+    }
+}
+
+#[test]
 fn rules_drop_packets() {
     let netem = "tc qdisc add dev eth0 root netem delay 3ms\n";
     let drop = |rest: &str| format!("{{ match = {{ {rest} }}, action = \"drop\" }}");
@@ -785,7 +890,7 @@ fn rules_drop_packets() {
             "tc qdisc add dev eth0 clsact\niptables -A INPUT -s 10.0.0.1 -j DROP\n\
              tc filter add dev eth0 ingress protocol ip u32 match ip dport 80 0xffff action pass\n"
                 .into(),
-            "filters of tc and rules of iptables, of which some pass packets and others drop them",
+            "filters of tc that pass packets, and rules of iptables that drop or change packets",
             "tc filter",
         ),
         (

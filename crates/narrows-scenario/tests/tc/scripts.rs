@@ -837,6 +837,24 @@ fn numbers_of_classes_without_a_discipline() {
     assert_eq!(filter("20"), filter("2:20"));
 }
 
+#[test]
+fn a_password_is_no_input() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms";
+    for text in [
+        format!("echo secret | sudo -S {add}\n"),
+        format!("printf '%s\\n' secret | sudo -k -S -p '' {add}\n"),
+        format!("ssh host \"echo secret | sudo --stdin {add}\"\n"),
+    ] {
+        assert_eq!(keys(&text), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    fails(
+        &format!("echo x | sudo {add}\n"),
+        "a tc command that reads another command's output",
+        "tc qdisc",
+        &[],
+    );
+}
+
 /// What a script sources, or reads, is beside it; nothing else of the host is opened.
 #[test]
 fn files_of_a_script_are_beside_it() {
@@ -882,6 +900,27 @@ fn files_of_a_script_are_beside_it() {
         std::fs::write(&script, format!("./{name} &\ntc qdisc add dev eth0 root netem delay 2ms\n")).unwrap();
         let made = Script::load(&script).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{name}");
+    }
+    // A script that is not there fails, unless something else may have made it.
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    for (text, is_read) in [
+        ("./clear.sh\n", true),
+        ("bash clear.sh a b\nsh ./clear.sh\n", true),
+        ("./clear.sh && tc qdisc add dev eth0 root fq\n", true),
+        ("if ./clear.sh; then exit; fi; [ $? = 0 ] || exit\n", true),
+        ("clear.sh\n", false),
+        ("lib/clear.sh\n", false),
+        ("wget http://a.net/clear.sh\nsh clear.sh\n", false),
+        ("cd /srv; ./clear.sh\n", false),
+        ("set -e\n./clear.sh\n", false),
+    ] {
+        std::fs::write(&script, format!("{text}{add}")).unwrap();
+        let made = Script::load(&script);
+        assert_eq!(made.is_ok(), is_read, "{text}");
+        let Ok(made) = made else { continue };
+        assert_eq!(made.assignments(false).unwrap(), ["link.up.delay=\"2ms\""], "{text}");
+        let said: String = made.explain().unwrap().into_iter().flat_map(|one| one.words).collect();
+        assert!(said.contains("clear.sh` beside the script"), "{text}: {said}");
     }
     for outside in ["/srv/shape.conf", "../shape.conf", "lib/../../x", "missing.conf"] {
         std::fs::write(&script, format!(". {outside}\ntc qdisc add dev eth0 root fq\n")).unwrap();

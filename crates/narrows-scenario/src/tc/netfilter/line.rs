@@ -8,7 +8,7 @@ use super::list::{Change, Number};
 use super::sets::{self, Sets};
 use super::values::mark_and_mask;
 use super::words::{self, Conditions};
-use super::{OF_FILTER, Place, Rule, Target, Unclear};
+use super::{OF_FILTER, Place, Rule, Target, Unclear, written};
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::problem::{Found, Problem};
@@ -112,6 +112,12 @@ impl Line {
     pub(in crate::tc) fn drops(&self) -> bool {
         let (Does::Add { rule, .. } | Does::Replace { rule, .. }) = &self.does else { return false };
         rule.target == Target::Drop
+    }
+
+    /// Whether it writes into headers of packets.
+    pub(in crate::tc) fn writes(&self) -> bool {
+        let (Does::Add { rule, .. } | Does::Replace { rule, .. }) = &self.does else { return false };
+        matches!(rule.target, Target::Write(_))
     }
 
     /// Whether it translates addresses or ports, which does not happen here.
@@ -382,6 +388,9 @@ fn table(all: &[Word<'_>], name: Word<'_>) -> Result<Result<Table, Does>, Proble
 /// Reads a target and its options.
 fn jump(after: Word<'_>, words: &mut Words<'_>, table: Table) -> Result<Target, Problem> {
     let name = words.expect(after, "a target")?;
+    if let Some(change) = written::read(name, words) {
+        return Ok(Target::Write(change?));
+    }
     let target = match name.text {
         "MARK" => Target::Mark(mark(name, words)?),
         "CLASSIFY" => {
@@ -406,10 +415,10 @@ fn jump(after: Word<'_>, words: &mut Words<'_>, table: Table) -> Result<Target, 
             }
             Target::Nothing
         }
-        "TOS" | "DSCP" | "ECN" | "TTL" | "HL" | "TCPMSS" => {
-            return Err(name.problem(format!("{} changes packets", Found(name.text))).help(
-                "packets pass as they were sent: set the code point at the sender, and match it here",
-            ));
+        "ECN" | "TCPMSS" => {
+            return Err(name
+                .problem(format!("{} changes packets", Found(name.text)))
+                .help("understood: DSCP, TOS, TTL and HL"));
         }
         "CONNMARK" => Target::Mark(connection(name, words)?),
         "DROP" => Target::Drop,

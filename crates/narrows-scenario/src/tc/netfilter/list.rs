@@ -3,14 +3,15 @@
 use crate::tc::both::both;
 use crate::value::Match;
 
-/// What a firewall gives to packets, and to their connections. A packet's numbers are one of 97 bits: its mark, its class above
-/// it, the mark of its connection, and whether it is dropped.
+/// What a firewall gives to packets, and to their connections. A packet's numbers are one of 122 bits: its mark, its class above
+/// it, the mark of its connection, whether it is dropped, and [what is written](super::written) into its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Mark,
     Class,
     Connection,
     Dropped,
+    Header,
 }
 
 impl Number {
@@ -20,7 +21,16 @@ impl Number {
     }
 
     const fn placed(self, bits: u32) -> u128 {
-        (bits as u128) << self.shift()
+        ((bits & self.own()) as u128) << self.shift()
+    }
+
+    /// The bits of the number itself.
+    const fn own(self) -> u32 {
+        match self {
+            Self::Mark | Self::Class | Self::Connection => u32::MAX,
+            Self::Dropped => 1,
+            Self::Header => 0x01ff_ffff,
+        }
     }
 
     const fn shift(self) -> u32 {
@@ -29,11 +39,12 @@ impl Number {
             Self::Class => 32,
             Self::Connection => 64,
             Self::Dropped => 96,
+            Self::Header => 97,
         }
     }
 
     pub(super) const fn of(self, numbers: u128) -> u32 {
-        (numbers >> self.shift()) as u32
+        (numbers >> self.shift()) as u32 & self.own()
     }
 }
 

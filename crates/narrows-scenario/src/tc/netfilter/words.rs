@@ -8,6 +8,7 @@ use narrows_core::classify::{Families, TcpFlags};
 use super::list::{Bits, Number};
 use super::sets::{Looked, networks_from_to};
 use super::values::{mark_and_mask, networks, range};
+use super::written;
 use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
@@ -16,7 +17,7 @@ use crate::tc::both::both;
 use crate::tc::flower::tos;
 use crate::tc::icmp;
 use crate::tc::u32::mask;
-use crate::value::{Match, Party, code_point, link_pattern, protocol};
+use crate::value::{Match, Party, link_pattern, protocol};
 
 /// All conditions of a rule.
 #[derive(Debug)]
@@ -217,12 +218,7 @@ pub(super) fn condition(
         }
         "--dscp" | "--dscp-class" => {
             let value = words.expect(word, "a code point")?;
-            let point = match value.text.strip_prefix("0x") {
-                Some(digits) => u8::from_str_radix(digits, 16).ok().filter(|point| *point < 64),
-                None => None,
-            };
-            let node = Node { span: value.span(), value: Value::String(value.text.to_ascii_lowercase()) };
-            let point = point.map_or_else(|| code_point(&node), Ok)?;
+            let point = written::point(value)?;
             let dscps = if not { (0..64).filter(|other| *other != point).collect() } else { vec![point] };
             Match { dscps, ..Match::default() }
         }
