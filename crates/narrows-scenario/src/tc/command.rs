@@ -220,6 +220,15 @@ impl Command {
         self.verb == Verb::Delete && self.parent == Some(Parent::Root) && matches!(self.body, Body::Qdisc(_))
     }
 
+    /// Whether it is about a device, or leads packets there.
+    pub(super) fn names(&self, device: &str) -> bool {
+        let leads = match &self.body {
+            Body::Filter { filter: Some(filter), .. } => filter.redirect.as_deref() == Some(device),
+            _ => false,
+        };
+        leads || self.device.as_deref() == Some(device)
+    }
+
     /// Whether it is a filter that looks at addresses or ports.
     pub(super) fn looks_at_addresses(&self) -> bool {
         let Body::Filter { filter: Some(filter), .. } = &self.body else { return false };

@@ -88,12 +88,20 @@ impl Reading {
         reading.check_translations();
         reading.check_taken_away();
         reading.check_default();
-        let down = std::mem::take(&mut reading.down);
-        reading.problems.extend(down.iter().map(|(device, span)| stays_down(device, span)));
+        reading.problems.extend(reading.needed_down());
         if reading.problems.is_empty() && reading.script.commands.is_empty() {
             reading.problems.push(without_commands(text));
         }
         (reading.script, reading.problems)
+    }
+
+    /// The problem of a device that is down and that packets of the link would pass.
+    fn needed_down(&self) -> Option<Problem> {
+        let is_needed = |device: &str| {
+            self.script.commands.iter().any(|command| command.names(device)) || self.script.has_own_network()
+        };
+        let (device, span) = self.down.iter().find(|(device, _)| is_needed(device))?;
+        Some(stays_down(device, span))
     }
 
     /// What tc prints.
@@ -253,8 +261,9 @@ impl Reading {
         // Before the first discipline there is nothing that could be different meanwhile.
         let words = match self.configured.is_empty() {
             false => {
-                if let Some((device, span)) = self.down.pop_first() {
-                    return Err(stays_down(&device, &span));
+                if let Some(problem) = self.needed_down() {
+                    self.down.clear();
+                    return Err(problem);
                 }
                 self.now += time;
                 format!("What follows happens {} after the start.", self.now)

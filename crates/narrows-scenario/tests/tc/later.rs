@@ -162,13 +162,13 @@ fn many_steps_are_bounded() {
 /// Scripts take away first what an earlier run has left.
 #[test]
 fn before_the_first_discipline_no_time_passes() {
-    let text = "tc qdisc del dev eth0 root\nip link set dev ifb0 down\nsleep 1\nip link set dev ifb0 up\n\
+    let text = "tc qdisc del dev eth0 root\nip link set dev eth0 down\nsleep 1\nip link set dev eth0 up\n\
         tc qdisc add dev eth0 root netem delay 1ms\n";
     assert_eq!(steps(text), []);
     let error =
         Script::parse(&text.replace("root\nip", "root\ntc qdisc add dev eth0 root pfifo\nip"), "x.sh")
             .unwrap_err();
-    assert!(error.to_string().contains("`ifb0` is taken down"), "{error}");
+    assert!(error.to_string().contains("`eth0` is taken down"), "{error}");
 }
 
 #[test]

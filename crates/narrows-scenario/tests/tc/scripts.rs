@@ -837,6 +837,74 @@ fn numbers_of_classes_without_a_discipline() {
     assert_eq!(filter("20"), filter("2:20"));
 }
 
+/// What a script notes for itself is not there before, and is not known afterwards.
+#[test]
+fn files_that_a_script_makes_itself() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms";
+    for text in [
+        format!("F=/var/run/x.pid\nif [ -f $F ]; then echo there; else {add}; touch $F; fi\n"),
+        format!("if [ -e /tmp/on ]; then tc qdisc del dev eth0 root; else {add}; echo 1 > \"/tmp/on\"; fi\n"),
+        format!("[ -s /tmp/on ] || {{ {add}; date >/tmp/on; }}\n"),
+    ] {
+        assert_eq!(keys(&text), ["link.up.delay=\"2ms\""], "{text}");
+    }
+    for text in [
+        format!("if [ -f /tmp/on ]; then echo there; else {add}; fi\n"),
+        format!("touch /tmp/on\nif [ -f /tmp/on ]; then echo there; else {add}; touch /tmp/on; fi\n"),
+    ] {
+        fails(&text, "a condition that depends on more than the script", "[ -f", &[]);
+    }
+}
+
+#[test]
+fn what_waits_in_the_background_and_is_waited_for() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms";
+    for wait in ["wait", "wait $!", "# until then\nwait"] {
+        let text = format!(
+            "f() {{ {add}; sleep 5; tc qdisc change dev eth0 root netem delay 7ms; }}\nf &\n{wait}\n"
+        );
+        match wait.starts_with('#') {
+            true => assert!(Script::parse(&text, "x.sh").is_err(), "a comment between them"),
+            false => {
+                assert_eq!(Script::parse(&text, "x.sh").unwrap().steps(false).unwrap().len(), 1, "{text}")
+            }
+        }
+    }
+    let text = format!("(sleep 5; {add}) &\nwaiting\n");
+    assert!(Script::parse(&text, "x.sh").unwrap_err().to_string().contains("in the background that wait"));
+}
+
+#[test]
+fn users_without_rights_change_nothing() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms";
+    for before in [
+        "su -c 'cd x && ./run.sh' - user",
+        "su - user -c './run.sh'",
+        "source /dev/null",
+        "which tc > /dev/null",
+    ] {
+        assert_eq!(keys(&format!("{before}\n{add}\n")), ["link.up.delay=\"2ms\""], "{before}");
+    }
+    assert_eq!(keys(&format!("su -c '{add}'\n")), ["link.up.delay=\"2ms\""]);
+    assert_eq!(keys(&format!("su - root -c '{add}'\n")), ["link.up.delay=\"2ms\""]);
+    let error = Script::parse(&format!("su user -c '{add}'\n"), "x.sh").unwrap_err().to_string();
+    assert!(error.contains("`su` is not a command of tc"), "{error}");
+}
+
+/// Devices that are down matter where the script has something there.
+#[test]
+fn devices_that_stay_down() {
+    let add = "tc qdisc add dev eth0 root netem delay 2ms\n";
+    assert_eq!(keys(&format!("ifconfig eth1 down\n{add}sleep 3\n")), ["link.up.delay=\"2ms\""]);
+    let redirected = "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n";
+    let others = add.replace("eth0", "eth2") + &add.replace("eth0", "eth3");
+    for (down, more) in [("eth0", ""), ("ifb0", redirected), ("eth1", &others)] {
+        let text = format!("{more}ip link set {down} down\n{add}");
+        let error = Script::parse(&text, "x.sh").unwrap_err().to_string();
+        assert!(error.contains("is taken down, and no packet passes it"), "{text}{error}");
+    }
+}
+
 #[test]
 fn a_password_is_no_input() {
     let add = "tc qdisc add dev eth0 root netem delay 2ms";
@@ -908,8 +976,10 @@ fn files_of_a_script_are_beside_it() {
         ("bash clear.sh a b\nsh ./clear.sh\n", true),
         ("./clear.sh && tc qdisc add dev eth0 root fq\n", true),
         ("if ./clear.sh; then exit; fi; [ $? = 0 ] || exit\n", true),
+        ("# clear.sh clears\necho clear.sh; bash clear.sh -i eth0\n", true),
         ("clear.sh\n", false),
         ("lib/clear.sh\n", false),
+        ("curl -o clear.sh http://a.net\n./clear.sh\n", false),
         ("wget http://a.net/clear.sh\nsh clear.sh\n", false),
         ("cd /srv; ./clear.sh\n", false),
         ("set -e\n./clear.sh\n", false),

@@ -307,6 +307,19 @@ impl Reader<'_> {
         Some(base)
     }
 
+    /// `(A, B)`
+    fn arguments(&mut self) -> Option<Vec<Value>> {
+        let mut all = Vec::new();
+        self.take("(").then_some(())?;
+        loop {
+            all.push(self.choice()?);
+            if self.take(")") {
+                return Some(all);
+            }
+            self.take(",").then_some(())?;
+        }
+    }
+
     fn one(&mut self) -> Option<Value> {
         if self.take("(") {
             let value = self.choice()?;
@@ -354,8 +367,37 @@ impl Reader<'_> {
                 let value = self.take("(").then(|| self.choice())??;
                 self.take(")").then(|| Value::Number(value.number().trunc()))
             }
+            "length" | "index" | "substr" if self.rest.starts_with('(') => {
+                let arguments = self.arguments()?;
+                of_text(&name, &arguments)
+            }
             name => self.variables.get(name).cloned(),
         }
+    }
+}
+
+/// `length`, `index` and `substr`, which count characters from 1.
+fn of_text(name: &str, arguments: &[Value]) -> Option<Value> {
+    let count = |text: &str| text.chars().count() as f64;
+    match (name, arguments) {
+        ("length", [text]) => Some(Value::Number(count(&text.text()))),
+        ("index", [text, part]) => {
+            let text = text.text();
+            let found = text.find(&part.text());
+            Some(Value::Number(found.map_or(0.0, |at| count(&text[..at]) + 1.0)))
+        }
+        ("substr", [text, from, rest @ ..]) if rest.len() <= 1 => {
+            // Versions of awk differ about what lies before the first character.
+            let from = libm::rint(from.number());
+            if from < 1.0 {
+                return None;
+            }
+            let end = rest.first().map_or(f64::INFINITY, |length| from + libm::rint(length.number()));
+            let text = text.text();
+            let part = text.chars().enumerate().filter(|(at, _)| (from..end).contains(&(*at as f64 + 1.0)));
+            Some(Value::Text(part.map(|(_, letter)| letter).collect()))
+        }
+        _ => None,
     }
 }
 

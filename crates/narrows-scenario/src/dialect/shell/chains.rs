@@ -251,7 +251,7 @@ impl Runner<'_> {
     pub(super) fn background(&mut self, chain: &Chain) -> Flow {
         let span = span_of(&chain.first);
         let trial = self.tried(|runner| runner.joined(chain));
-        if trial.done.sleeps {
+        if trial.done.sleeps && !self.is_waited_for(chain) {
             if trial.done.has_effect {
                 let span = self.place(&span);
                 self.wrong(
@@ -265,6 +265,15 @@ impl Runner<'_> {
         self.apart(|runner| runner.joined(chain));
         self.status = Status::SUCCESS;
         Flow::On
+    }
+
+    /// Whether the next command is `wait`.
+    fn is_waited_for(&self, chain: &Chain) -> bool {
+        let last = chain.rest.last().map_or(&chain.first, |(_, last)| last);
+        let behind = self.source.text.get(span_of(last).end..).unwrap_or_default();
+        let next = behind.trim_start().strip_prefix('&').map(str::trim_start);
+        let rest = next.and_then(|next| next.strip_prefix("wait"));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\n', ';']))
     }
 
     pub(super) fn pipeline(&mut self, pipeline: &Pipeline) -> Flow {

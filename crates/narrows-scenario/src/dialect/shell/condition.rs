@@ -268,10 +268,13 @@ impl<'a> Reader<'a> {
             return match text {
                 "-z" => known(second).map(str::is_empty),
                 "-n" => known(second).map(|text| !text.is_empty()),
-                // A file beside the script is there.
+                // A file beside the script is there, one that it makes itself is not before.
                 "-e" | "-f" | "-r" | "-s" => {
                     let file = known(second)?;
-                    runner.beside(file).filter(|file| !file.is_empty()).map(|_| true)
+                    match runner.beside(file).filter(|file| !file.is_empty()) {
+                        Some(_) => Some(true),
+                        None => runner.will_make(file).then_some(false),
+                    }
                 }
                 "-v" => {
                     let is_set = runner.values.scalar(known(second)?).is_some();

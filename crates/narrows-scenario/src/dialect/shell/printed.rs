@@ -48,6 +48,9 @@ pub(super) fn numbers(words: &[&str]) -> impl Iterator<Item = String> {
 pub(super) fn looked_for(words: &[&str], configured: &BTreeSet<String>) -> Option<bool> {
     let (name, rest) = named(words);
     let pattern = rest.iter().find(|word| !word.starts_with('-'))?;
+    if matches!(name, "awk" | "gawk" | "mawk") {
+        return chosen_by_awk(pattern, configured).then_some(true);
+    }
     // What is anything else does not matter.
     let rest_of_pattern = pattern.replace(" .* ", " ");
     let lacks = kinds(&[pattern]).any(|kind| !configured.contains(kind))
@@ -55,6 +58,17 @@ pub(super) fn looked_for(words: &[&str], configured: &BTreeSet<String>) -> Optio
     let is_one = lacks && !rest_of_pattern.contains(['|', '*', '?']);
     (matches!(name, "grep" | "egrep" | "fgrep") && is_one && !rest.iter().any(|word| word.contains('v')))
         .then_some(false)
+}
+
+/// Whether a program of awk, with one condition, only prints something of disciplines of kinds that are not configured:
+/// `{ if ($1 == "hfsc") print $6 }`, `/netem/ { print $3 }`.
+fn chosen_by_awk(program: &str, configured: &BTreeSet<String>) -> bool {
+    let is_simple = !["!", "||", ";", "else", "BEGIN", "END"].iter().any(|part| program.contains(part));
+    let asked: Vec<&str> =
+        program.split('"').skip(1).step_by(2).chain(program.split('/').skip(1).step_by(2)).collect();
+    let lacks = kinds(&asked).any(|kind| !configured.contains(kind));
+    let compares = program.contains("==") || program.trim_start().starts_with('/');
+    is_simple && compares && lacks && program.matches("print").count() == 1
 }
 
 /// What a command prints, for those of which that depends on their words, and the lines that they read, alone. `file` gives

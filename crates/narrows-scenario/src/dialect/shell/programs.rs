@@ -204,7 +204,11 @@ pub(super) fn runs(words: &[&str]) -> Option<Shell> {
     if name(words[first]) == "su"
         && let Some(at) = words.iter().position(|word| *word == "-c")
     {
-        return Some(Shell { what: Runs::Text, word: at + 1, before: 0 });
+        // Others than root may not change a network.
+        let mut others =
+            words[first + 1..].iter().enumerate().filter(|(place, _)| first + 1 + place != at + 1);
+        let is_root = others.all(|(_, word)| word.starts_with('-') || *word == "root");
+        return is_root.then_some(Shell { what: Runs::Text, word: at + 1, before: 0 });
     }
     let is_elsewhere = ELSEWHERE.iter().any(|(program, _)| *program == name(words[first]));
     let at = words.iter().copied().position(is_shell).filter(|at| is_elsewhere || *at == first);

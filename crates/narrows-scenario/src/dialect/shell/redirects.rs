@@ -9,7 +9,7 @@ use super::programs::{self, Runs};
 use super::scan::{byte, unit};
 use super::state::{Flow, InputLine, Output, Runner, Status, lines_of, text_of};
 use super::tree::{Command, Document, Node, Redirect};
-use super::values::Missing;
+use super::values::{Missing, Scalar};
 use super::{Call, Role};
 use crate::files;
 
@@ -17,6 +17,13 @@ use crate::files;
 const LONGEST_WRITTEN: usize = 1 << 20;
 /// The longest script that is searched for all that it does with a file.
 const LONGEST_SEARCHED: usize = 1 << 16;
+/// The file that has nothing.
+const NOTHING: &str = "/dev/null";
+/// Programs that make files.
+const MAKERS: &[&str] = &[
+    "wget", "curl", "git", "cp", "mv", "ln", "tar", "unzip", "install", "tee", "scp", "rsync", "make", "sed",
+    "cat", "python", "python3", "perl", ">", ">>",
+];
 /// The folder of the kernel's settings.
 const SETTINGS: &str = "/proc/sys/";
 
@@ -182,13 +189,40 @@ impl Runner<'_> {
         let name = word.text.strip_prefix("./").unwrap_or(&word.text);
         let is_name = !name.is_empty() && !name.starts_with('-') && !name.contains('/');
         let text = &self.source.text;
-        let is_run = |(at, _): (usize, &str)| ["./", "sh "].iter().any(|before| text[..at].ends_with(before));
-        let is_only_run = text.len() <= LONGEST_SEARCHED && text.match_indices(name).all(is_run);
-        (is_name && is_only_run && files::is_absent(self.start.path?.parent()?, name)).then_some(word)
+        let may_make =
+            |line: &str| line.contains(name) && line.split_whitespace().any(|word| MAKERS.contains(&word));
+        let is_made =
+            text.len() > LONGEST_SEARCHED || self.written.contains_key(name) || text.lines().any(may_make);
+        (is_name && !is_made && files::is_absent(self.start.path?.parent()?, name)).then_some(word)
+    }
+
+    /// Whether the script makes this file itself, as a note that it has run, and has not done so yet.
+    pub(super) fn will_make(&mut self, file: &str) -> bool {
+        let text = &self.source.text;
+        let length = text.len();
+        if length > LONGEST_SEARCHED || self.written.contains_key(file) {
+            return false;
+        }
+        let is_it = |word: &str| {
+            let word = word.trim_matches(['"', '\'', ';']);
+            let variable = word.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
+            let value = variable.and_then(|name| self.values.scalar(name));
+            word == file || matches!(value, Some(Scalar::Text(value)) if value == file)
+        };
+        let mut before = "";
+        let makes = text.split_whitespace().any(|word| {
+            let is_made = matches!(std::mem::replace(&mut before, word), "touch" | ">") && is_it(word);
+            is_made || word.strip_prefix('>').is_some_and(is_it)
+        });
+        self.take_steps(length / 64);
+        makes
     }
 
     /// The text of a file in the folder of the script.
     pub(super) fn beside(&self, name: &str) -> Option<String> {
+        if name == NOTHING {
+            return Some(String::new());
+        }
         let name = name.strip_prefix("./").unwrap_or(name);
         if let Some(written) = self.written.get(name) {
             return written.clone();

@@ -564,6 +564,11 @@ impl<'a> Runner<'a> {
         };
         let is_missing = call.missing.is_some();
         self.has_moved |= matches!(known[0], "cd" | "pushd");
+        if known[0] == "touch" {
+            for file in &known[1..] {
+                self.written.entry((*file).to_owned()).or_default();
+            }
+        }
         self.slept += usize::from(programs::sleeps(&known));
         if programs::has_effect(&known) {
             let is_known = |(at, word): (usize, &Expanded)| {

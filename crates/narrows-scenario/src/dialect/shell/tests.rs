@@ -567,6 +567,10 @@ fn statuses_are_those_of_bash() {
         ),
         ("A=$(expr 1 - 1) || x f; expr 0 + 0 >/dev/null || x g", &["f", "g"]),
         ("(exec y a; x c); x b; exec y; x d", &["b"]),
+        (
+            "A=1.2.3.1-253; x $(echo $A | awk '{print substr($0,1,index($0,\"-\")-1)}') $(echo $A | awk '{print substr($1,3,3) length($1) index($1,\"z\") substr($1,12)}')",
+            &["1.2.3.1 2.3110"],
+        ),
         ("(exit 3); A=$?; x $A $?; A=$(exit 4)$? B=$?; x $A $B $?; $(exit 5); x $?", &["3 0", "4 4 4", "5"]),
         ("false; A=$? B=$?; x $A $B; (exit 3); local_() { local C=$?; x $C; }; local_", &["1 1", "0"]),
     ] {
@@ -584,6 +588,7 @@ fn statuses_are_those_of_bash() {
         "f() { grep -q x y || return 0; return 1; }; if f; then tc a; else tc b; fi",
         "f() { if [ -f /etc/zz ]; then return; fi; tc x; }; f",
         "tc $(grep -q x f && { echo a; exit; }; echo b)",
+        "[ \"$(tc qdisc show dev e | awk '{if ($1 == \"hfsc\") print $6; else print $2}')\" = 5 ] || tc x",
         "(grep -q x f || { echo a; exit 0; }; tc x)",
         "[ 5 -gt abc ] || exit; tc x",
         "[ -f /a ] || [ -f /b ] || tc x",
