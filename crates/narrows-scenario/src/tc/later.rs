@@ -79,8 +79,8 @@ impl Script {
                 ));
             }
             for device in self.settings(&mut trees, exact)? {
-                if let Some(place) = placed.iter_mut().find(|place| place.device.name == device.name) {
-                    place.device = device;
+                for place in placed.iter_mut().filter(|place| place.device.name == device.name) {
+                    place.device.clone_from(&device);
                 }
             }
             let after = self.said(&placed)?;

@@ -36,22 +36,31 @@ impl Placed {
             Way::Down => Way::Up,
         };
         // What one program sends to another leaves by it, and so do the answers.
-        let count = if is_loopback(&self.device.name) { 2 } else { 1 };
+        let count = if self.is_both_ways() { 2 } else { 1 };
         let put = |first, second, keys| in_ways([first, second].into_iter().take(count), keys);
         put(way, back, &self.device.egress).chain(put(back, way, &self.device.ingress))
+    }
+
+    /// Whether it is the loopback device as a link, whose both directions have what leaves there.
+    fn is_both_ways(&self) -> bool {
+        is_loopback(&self.device.name) && self.place.beyond != ROUTER
     }
 
     /// Describes how the device is mapped, for people.
     pub fn words(&self) -> String {
         let Place { link, way, at, beyond } = &self.place;
-        if is_loopback(&self.device.name) {
+        if self.is_both_ways() {
             return format!(
                 "{} is the link {link}, both ways, as packets and their answers leave by it; in the kernel they share one queue and its rate, here each direction has its own",
                 self.device.name
             );
         }
+        let shares = match is_loopback(&self.device.name) {
+            true => "; in the kernel both directions share its queues and their rates, here each has its own",
+            false => "",
+        };
         format!(
-            "{} is {}: what leaves there goes to {}, along {link}.{}",
+            "{} is {}: what leaves there goes to {}, along {link}.{}{shares}",
             self.device.name,
             match at.as_str() {
                 "client" | "server" | ROUTER => format!("the {at}'s device"),
@@ -88,21 +97,29 @@ impl Script {
     }
 
     /// Whether packets that arrive at one of two devices, and leave by the other, have the same twice: a rate here and a rate
-    /// there. A link cannot have both.
+    /// there; or those that pass the loopback device have, which leave and arrive there. A link cannot have both.
     fn forwards(&self) -> bool {
         let arrives = |command: &Command| command.parent == Some(Parent::Ingress);
         let names = self.names();
         let is_end = |name: &&str| end_of_the_link(name).is_some() || is_loopback(name);
-        if names.len() != 2 || names.iter().any(is_end) || !self.commands.iter().any(arrives) {
+        let may_be = self.passes_twice() || names.len() == 2 && !names.iter().any(is_end);
+        if !may_be || !self.commands.iter().any(arrives) {
             return false;
         }
-        let Ok(devices) = self.devices(false) else { return false };
-        let [one, other] = &devices[..] else { return false };
         let twice = |arriving: &Device, leaving: &Device| {
             let has = |key: &str| leaving.egress.keys.iter().any(|(other, _)| *other == key);
             arriving.ingress.keys.iter().any(|(key, _)| has(key))
         };
-        twice(one, other) || twice(other, one)
+        self.at_some_moment(|devices| match devices {
+            [one] => twice(one, one),
+            [one, other] => twice(one, other) || twice(other, one),
+            _ => false,
+        })
+    }
+
+    /// Whether its only device is the loopback device, where packets leave and arrive.
+    fn passes_twice(&self) -> bool {
+        matches!(self.names()[..], [one] if is_loopback(one))
     }
 
     /// The place of each device that commands change, in the order in which they are named.
@@ -180,6 +197,12 @@ impl Script {
                 )
                 .help("for other networks write a scenario file, and configure each link with `narrows tc`"),
             ));
+        }
+        if self.passes_twice() {
+            // Both hosts have one: packets leave by that of one, and arrive at that of the other.
+            let place =
+                |at: &str| Place { link: at.into(), way: Way::Up, at: at.into(), beyond: ROUTER.into() };
+            return Ok(["client", "server"].map(|at| (names[0], place(at))).into());
         }
         let mut taken: Vec<String> = vec![ROUTER.into()];
         let places = names.iter().zip(&in_namespace).map(|(name, (namespace, device))| {

@@ -70,9 +70,9 @@ impl Script {
         // Mapped first, as computing the settings of thousands of devices would take long.
         let places = self.places()?;
         self.check_vlans()?;
-        let mut devices: BTreeMap<String, Device> =
+        let devices: BTreeMap<String, Device> =
             self.devices(exact)?.into_iter().map(|device| (device.name.clone(), device)).collect();
-        let place = |(name, place): (&str, Place)| match devices.remove(name) {
+        let place = |(name, place): (&str, Place)| match devices.get(name).cloned() {
             Some(device) => Placed { device, place },
             // A device may be configured for the first time after a `sleep`.
             None => Placed::empty(name, place),

@@ -25,6 +25,8 @@ use crate::two_hosts;
 
 /// The MTU that devices have if nothing else is said.
 const USUAL_MTU: u32 = 1500;
+/// The most disciplines, classes and filters that are looked at to find out which network a script needs.
+const MOST_LOOKED_AT: usize = 1 << 16;
 
 /// tc commands, as typed or published.
 #[derive(Clone, Debug, Default)]
@@ -179,6 +181,26 @@ impl Script {
         self.execute(0..first, &mut trees)?;
         self.check_copies().map_err(|problem| self.error(problem))?;
         self.settings(&mut trees, exact)
+    }
+
+    /// Whether this holds of the devices at some moment, as far as that many settings are looked at.
+    pub(super) fn at_some_moment(&self, holds: impl Fn(&[Device]) -> bool) -> bool {
+        let mut trees = Trees::default();
+        let (mut begin, mut left) = (0, MOST_LOOKED_AT);
+        for end in self.later.iter().map(|moment| moment.before).chain([self.commands.len()]) {
+            if self.execute(begin..end, &mut trees).is_err() {
+                return false;
+            }
+            begin = end;
+            match self.settings(&mut trees, false) {
+                Ok(devices) if holds(&devices) => return true,
+                _ => left = left.saturating_sub(trees.size() + 1),
+            }
+            if left == 0 {
+                return false;
+            }
+        }
+        false
     }
 
     /// Whether its commands configure something, and nothing of that is left in the end.

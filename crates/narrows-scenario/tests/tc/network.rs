@@ -34,6 +34,42 @@ pub(super) fn ends(scenario: &Scenario) -> Vec<(&str, [&str; 2])> {
         .collect()
 }
 
+/// What leaves by the device of one host and arrives at that of the other meets the disciplines of both.
+#[test]
+fn disciplines_in_series() {
+    let redirected = |dev: &str, rate: &str| {
+        format!(
+            "tc qdisc add dev {dev} ingress\n\
+             tc filter add dev {dev} parent ffff: matchall action mirred egress redirect dev ifb0\n\
+             tc qdisc add dev ifb0 root tbf rate {rate} burst 10kb limit 20kb\n"
+        )
+    };
+    let leaving = |dev: &str, rate: &str| {
+        format!("tc qdisc add dev {dev} root tbf rate {rate} burst 10kb limit 20kb\n")
+    };
+    let (text, made) = scenario(&(leaving("lo", "2mbit") + &redirected("lo", "1mbit")));
+    let two = vec![("client", ["client", "router"]), ("server", ["server", "router"])];
+    assert_eq!(ends(&made), two, "{text}");
+    for host in ["client", "server"] {
+        for (way, rate) in [("up", "2mbit"), ("down", "1mbit")] {
+            let part = text.split_once(&format!("[links.{host}.{way}]\n")).unwrap().1;
+            assert!(part.split("[links").next().unwrap().contains(rate), "{text}");
+        }
+    }
+    // Packets of two namespaces meet each other's; it does not matter when.
+    let inside =
+        |namespace: &str, text: String| text.replace("tc ", &format!("ip netns exec {namespace} tc "));
+    for sleep in ["", "sleep 2\n"] {
+        let text =
+            inside("modem", leaving("eth0", "2mbit")) + sleep + &inside("pc", redirected("eth1", "1mbit"));
+        let (_, made) = scenario(&text);
+        assert_eq!(ends(&made), [("modem", ["modem", "router"]), ("pc", ["pc", "router"])], "{text}");
+    }
+    // In different directions, a link has both.
+    let text = inside("modem", leaving("eth0", "2mbit")) + &inside("pc", leaving("eth1", "1mbit"));
+    assert_eq!(ends(&scenario(&text).1), [("link", ["client", "server"])]);
+}
+
 #[test]
 fn more_than_two_devices_are_those_of_a_router() {
     let text = "for dev in eth1 eth2 wlan0.5; do tc qdisc add dev $dev root pfifo limit ${#dev}; done\n\
