@@ -79,7 +79,8 @@ impl Script {
     /// Whether its network is another than a link between a client and a server: it makes one itself, or configures more devices
     /// than a link has ends, or two between which a machine forwards.
     pub fn has_own_network(&self) -> bool {
-        self.known.is_empty() && (self.own_network().is_some() || self.names().len() > 2 || self.forwards())
+        let is_own = || self.own_network().is_some() || self.names().len() > 2 || self.forwards();
+        self.known.is_empty() && (is_own() || self.has_vlans_of_one())
     }
 
     /// The network that the script makes itself of namespaces.
@@ -115,6 +116,14 @@ impl Script {
             [one, other] => twice(one, other) || twice(other, one),
             _ => false,
         })
+    }
+
+    /// Whether its two devices are VLANs of one: what leaves by one does not arrive at the other.
+    fn has_vlans_of_one(&self) -> bool {
+        let names = self.names();
+        let [one, other] = names[..] else { return false };
+        let lowest = |name| self.below(name).pop();
+        lowest(one).is_some_and(|device| lowest(other) == Some(device))
     }
 
     /// Whether its only device is the loopback device, where packets leave and arrive.

@@ -112,33 +112,32 @@ impl Script {
         Ok(said)
     }
 
-    /// Devices of VLANs send by another device: of those, a link stands for one.
+    /// The devices by which a device of a VLAN sends, from the next one on.
+    pub(super) fn below(&self, device: &str) -> Vec<String> {
+        let next = |device: &String| self.below_vlan(device);
+        std::iter::successors(self.below_vlan(device), next).take(MOST_TAGS).collect()
+    }
+
+    /// Devices of VLANs send by another device, whose disciplines they pass, too.
     fn check_vlans(&self) -> Result<(), ScenarioError> {
         let names = self.names().into_iter().filter(|name| self.known.iter().all(|(known, _)| known != name));
-        let mut seen: Vec<(&str, String)> = Vec::new();
-        for name in names {
-            let mut below = name.to_owned();
-            for _ in 0..MOST_TAGS {
-                let Some(further) = self.below_vlan(&below) else { break };
-                below = further;
-            }
-            if let Some((other, _)) = seen.iter().find(|(_, known)| *known == below) {
-                let command = self.commands.iter().find(|command| command.device.as_deref() == Some(name));
-                let span = command.map_or(0..0, |command| command.span.clone());
-                return Err(self.error(
-                    Problem::new(format!(
-                        "{} and {} are one device, with and without a VLAN, or two VLANs of it",
-                        Found(other),
-                        Found(name)
-                    ))
-                    .put_at(&span)
-                    .help("a link stands for one of them: its frames have one tag, or none")
-                    .help("filters tell VLANs apart: protocol 802.1Q flower vlan_id 10"),
-                ));
-            }
-            seen.push((name, below));
-        }
-        Ok(())
+        let all: BTreeMap<&str, Vec<String>> = names.map(|name| (name, self.below(name))).collect();
+        let other =
+            |below: &[String]| below.iter().find_map(|other| Some(*all.get_key_value(other.as_str())?.0));
+        let found = all.iter().find_map(|(name, below)| Some((*name, other(below)?)));
+        let Some((name, other)) = found else { return Ok(()) };
+        let command = self.commands.iter().find(|command| command.device.as_deref() == Some(name));
+        let span = command.map_or(0..0, |command| command.span.clone());
+        Err(self.error(
+            Problem::new(format!(
+                "{} and {} are one device, with and without a VLAN",
+                Found(other),
+                Found(name)
+            ))
+            .put_at(&span)
+            .help("a link stands for one of them: its frames have one tag, or none")
+            .help("filters tell VLANs apart: protocol 802.1Q flower vlan_id 10"),
+        ))
     }
 
     /// The assignments for its links, as accepted by [`Scenario::set`](crate::Scenario::set).

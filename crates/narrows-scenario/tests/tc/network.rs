@@ -139,7 +139,7 @@ fn what_is_not_a_router_is_said() {
     fails(&many, "300 devices, the most that a script may configure is 256", "tc qdisc add dev e256", &[]);
     fails(
         &format!("{}{}{}", add("eth0"), add("eth0.5"), add("eth1")),
-        "`eth0` and `eth0.5` are one device, with and without a VLAN, or two VLANs of it",
+        "`eth0` and `eth0.5` are one device, with and without a VLAN",
         "tc qdisc add dev eth0.5",
         &[],
     );
@@ -284,7 +284,7 @@ fn names_of_devices_are_those_that_the_kernel_takes() {
             add("eth3.100", "root netem delay 1ms"),
             add("eth3.100.200", "root netem delay 2ms")
         ),
-        "`eth3.100` and `eth3.100.200` are one device, with and without a VLAN, or two VLANs of it",
+        "`eth3.100` and `eth3.100.200` are one device, with and without a VLAN",
         "tc qdisc add dev eth3.100.200",
         &[],
     );
